@@ -1,3 +1,9 @@
 module github.com/holdfast-go/holdfast
 
-go 1.26
+go 1.26.0
+
+require (
+	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
+	go.uber.org/goleak v1.3.0 // indirect
+	golang.org/x/sync v0.25.0 // indirect
+)
