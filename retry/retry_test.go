@@ -1,0 +1,3 @@
+package retry_test
+import "errors"
+var errCall = errors.New("call failed")
