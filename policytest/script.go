@@ -3,6 +3,7 @@ package policytest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -10,37 +11,38 @@ import (
 )
 
 // A Step is one answer of a [Script]: made by [Return], [Fail], [Block] or [Panic].
-// The zero Step is Return(nil).
 type Step struct {
-	value  any
-	err    error
-	ends   func(s *Scripted, ctx context.Context, step Step) (any, error) // nil: return value and err
-	begins time.Duration
+	answer func(ctx context.Context, c *Clock) (any, error)
+	after  time.Duration
 }
 
 // Return answers with v and no error.
-func Return(v any) Step { return Step{value: v} }
+func Return(v any) Step {
+	return Step{answer: func(context.Context, *Clock) (any, error) { return v, nil }}
+}
 
 // Fail answers with err and no value.
-func Fail(err error) Step { return Step{err: err} }
+func Fail(err error) Step {
+	return Step{answer: func(context.Context, *Clock) (any, error) { return nil, err }}
+}
 
-// Block waits until ctx ends, and answers with [policy.ContextError]. See
-// [Scripted.On] for what it does on a clock.
-func Block() Step { return Step{ends: (*Scripted).block} }
+// Block waits until ctx ends, and answers with [policy.ContextError]. On a clock, it
+// moves time from timer to timer until then.
+func Block() Step { return Step{answer: block} }
 
 // Panic panics with v.
 func Panic(v any) Step {
-	return Step{value: v, ends: func(_ *Scripted, _ context.Context, step Step) (any, error) { panic(step.value) }}
+	return Step{answer: func(context.Context, *Clock) (any, error) { panic(v) }}
 }
 
-// After has the step take d before it does what it does, without a look at ctx, as
-// time.Sleep would: a Return or Fail that is slow and not to be hurried. In a synctest
-// bubble it takes no real time; [Scripted.On] makes it a clock's. It panics if d < 0.
+// After is the step, taking d before it does what it does, without a look at ctx: an
+// answer that is slow and not to be hurried. It sleeps, which takes no real time in a
+// synctest bubble, or moves the clock: see [Scripted.On]. It panics if d < 0.
 func (s Step) After(d time.Duration) Step {
 	if d < 0 {
 		panic(fmt.Sprintf("policytest: After(%v): must be at least 0", d))
 	}
-	s.begins = d
+	s.after = d
 	return s
 }
 
@@ -58,12 +60,12 @@ func Script(steps ...Step) *Scripted {
 	if len(steps) == 0 {
 		panic("policytest: Script(): must have at least one step")
 	}
-	return &Scripted{steps: append([]Step(nil), steps...)}
+	return &Scripted{steps: slices.Clone(steps)}
 }
 
-// On has the script run on c: a step's After advances c, and Block advances it from
-// timer to timer until ctx ends. So a test on one goroutine can have a call that takes
-// three seconds. It returns s, and must precede the first call.
+// On has the script move c: After(d) advances it by d, and Block until ctx ends. So a
+// test on one goroutine can have a call that takes three seconds. It returns s, and
+// must come before the first call.
 func (s *Scripted) On(c *Clock) *Scripted {
 	s.clock = c
 	return s
@@ -71,35 +73,25 @@ func (s *Scripted) On(c *Clock) *Scripted {
 
 // Invoke implements [policy.Call].
 func (s *Scripted) Invoke(ctx context.Context) (any, error) {
-	step := s.steps[min(int(s.calls.Add(1)), len(s.steps))-1]
-	s.take(step.begins)
-	if step.ends != nil {
-		return step.ends(s, ctx, step)
+	step := s.steps[min(s.calls.Add(1), int64(len(s.steps)))-1]
+	if s.clock != nil {
+		s.clock.Advance(step.after)
+	} else {
+		time.Sleep(step.after)
 	}
-	return step.value, step.err
+	return step.answer(ctx, s.clock)
 }
 
 // Calls is how often the call has been invoked, running calls included.
 func (s *Scripted) Calls() int { return int(s.calls.Load()) }
 
-// take lets d pass.
-func (s *Scripted) take(d time.Duration) {
-	switch {
-	case d == 0:
-	case s.clock != nil:
-		s.clock.Advance(d)
-	default:
-		time.Sleep(d)
-	}
-}
-
-func (s *Scripted) block(ctx context.Context, _ Step) (any, error) {
-	for s.clock != nil && ctx.Err() == nil {
-		d, ok := s.clock.untilNext()
+func block(ctx context.Context, c *Clock) (any, error) {
+	for c != nil && ctx.Err() == nil {
+		d, ok := c.untilNext()
 		if !ok {
 			break
 		}
-		s.clock.Advance(d)
+		c.Advance(d)
 	}
 	<-ctx.Done()
 	return nil, policy.ContextError(ctx)
