@@ -1,0 +1,407 @@
+package breaker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/guard"
+	"github.com/holdfast-go/holdfast/policy"
+)
+
+// A Breaker is a [policy.Policy] that stops calling a dependency that keeps failing. It
+// is safe for concurrent use, must not be copied, and has nothing to close: its state
+// moves when a call or a reader comes by.
+//
+// A success under [ConsecutiveFailures] alone writes no shared memory unless there is a
+// run of failures to reset. A window costs a lock per call, one over time a clock
+// reading too, and [SlowCalls] or [SlowIsFailure] two. Nothing is allocated on success.
+type Breaker struct {
+	settings *settings
+	events   policy.Events
+	rejected atomic.Uint64
+
+	// word and openUntil publish the machine for those who do without the lock. They are
+	// written under mu, openUntil first.
+	word      atomic.Uint64
+	openUntil atomic.Int64
+
+	mu      sync.Mutex // guards the fields below
+	machine machine
+	told    uint64 // transitions that were told
+	telling bool   // somebody tells transitions at the moment
+	asked   int    // the opening that the machine's next period was asked for
+}
+
+// The bits of Breaker.word, below the generation.
+const (
+	wordClosed uint64 = 1 << iota
+	wordOpen
+	wordRun // there is a run of failures
+	wordGeneration
+)
+
+// Transition is a change of state. At is its own time, also where a late reader brought
+// it about; Seq counts the breaker's transitions from 1.
+type Transition struct {
+	Breaker  string
+	From, To State
+	At       time.Time
+	Reason   string // for people: "failure rate 60% ≥ 50% of 10 calls"
+	Seq      uint64
+}
+
+// Stats is a breaker at an instant.
+type Stats struct {
+	State State
+	// Calls and Failures are those of FailureRate's window, else of Failures', else of
+	// SlowCalls'; 0 where there is none, and while the circuit is not closed.
+	Calls, Failures     int
+	SlowCalls           int // in SlowCalls' window
+	ConsecutiveFailures int
+	Openings            int // in a row
+	// The rates are -1 below MinimumCalls, and where there is no window.
+	FailureRate, SlowRate float64
+	RetryIn               time.Duration // until a call may be admitted; 0 where one may be, or nobody knows
+	Rejected              uint64        // refused calls
+	Late                  uint64        // results that moved nothing: a transition had come before them
+}
+
+// New returns a closed breaker, named after the dependency. It panics on a bad setting;
+// [Build] returns an error.
+func New(name string, opts ...Option) *Breaker {
+	b, err := Build(name, opts...)
+	if err != nil {
+		panic(err.Error())
+	}
+	return b
+}
+
+// Build is [New] with an error, which tells every bad setting, instead of a panic.
+func Build(name string, opts ...Option) (*Breaker, error) {
+	s, err := build(name, opts)
+	if err != nil {
+		return nil, err
+	}
+	b := &Breaker{settings: s, asked: 1}
+	var first time.Duration
+	if s.opening.ask != nil {
+		first = max(s.opening.ask(1), 0)
+	} else {
+		first = s.opening.period(1)
+	}
+	b.machine = newMachine(s, first, s.clock.Elapsed())
+	b.publish()
+	return b, nil
+}
+
+// Wrap implements [policy.Policy].
+func (b *Breaker) Wrap(next policy.Handler) policy.Handler {
+	return func(ctx context.Context, call policy.Call) (value any, err error) {
+		if err := policy.ContextError(ctx); err != nil {
+			return nil, err
+		}
+		t, err := b.admit(ctx)
+		if err != nil {
+			return nil, err
+		}
+		returned := false
+		defer func() { b.settle(ctx, t, call, value, err, returned) }()
+		value, err = next(ctx, call)
+		returned = true
+		return value, err
+	}
+}
+
+// Allow admits a call by hand, for what is no function call, such as a stream. The
+// caller runs it if err is nil, and then calls done with what it said; a stream does so
+// once established. Calling done again does nothing; done(0) is done(policy.Ignored).
+// The refusal is a *[CircuitOpenError].
+func (b *Breaker) Allow() (done func(policy.Outcome), err error) {
+	ctx := context.Background()
+	t, err := b.admit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var once sync.Once
+	return func(outcome policy.Outcome) {
+		once.Do(func() {
+			if outcome != policy.Success && outcome != policy.Failure {
+				outcome = policy.Ignored
+			}
+			b.record(ctx, t, outcome, false)
+		})
+	}, nil
+}
+
+// State is the state as of now: once the open period has elapsed it is HalfOpen, even
+// before the next call.
+func (b *Breaker) State() State {
+	if b.word.Load()&wordClosed != 0 {
+		return Closed // which no time changes
+	}
+	var s State
+	b.change(func(m *machine, now time.Duration) {
+		m.advance(now)
+		s = m.state
+	})
+	return s
+}
+
+// Isolate forces the circuit open until release is called: for maintenance, or as a kill
+// switch. Isolations stack: the last release leaves the circuit closed. Calling release
+// again does nothing.
+func (b *Breaker) Isolate() (release func()) {
+	b.change((*machine).isolate)
+	var once sync.Once
+	return func() { once.Do(func() { b.change((*machine).release) }) }
+}
+
+// Reset closes the circuit and empties its windows; results of running calls are late.
+// Isolations stay, and what Reset closes is what they hide.
+func (b *Breaker) Reset() { b.change((*machine).reset) }
+
+// Stats returns the breaker as of now.
+func (b *Breaker) Stats() Stats {
+	var s Stats
+	b.change(func(m *machine, now time.Duration) { s = m.stats(now) })
+	s.Rejected = b.rejected.Load()
+	return s
+}
+
+// Name is the breaker's name.
+func (b *Breaker) Name() string { return b.settings.name }
+
+// Describe implements [policy.Describer].
+func (b *Breaker) Describe() policy.Description {
+	return policy.Description{Kind: kind, Name: b.settings.name, Params: b.settings.params()}
+}
+
+// Subscribe implements [policy.Observable]: circuit.rejected and circuit.state_changed.
+func (b *Breaker) Subscribe(o policy.Observer) (cancel func()) { return b.events.Subscribe(o) }
+
+// admit lets a call in, or refuses it. While the circuit is closed, or open for longer
+// yet, it takes no lock.
+func (b *Breaker) admit(ctx context.Context) (ticket, error) {
+	word := b.word.Load()
+	if word&wordClosed != 0 {
+		t := ticket{generation: word / wordGeneration}
+		if b.settings.measured {
+			t.start = b.settings.clock.Elapsed()
+		}
+		return t, nil
+	}
+	now := b.settings.clock.Elapsed()
+	if word&wordOpen != 0 {
+		if left := time.Duration(b.openUntil.Load()) - now; left > 0 {
+			return ticket{}, b.refuse(ctx, Open, left)
+		}
+	}
+
+	b.mu.Lock()
+	t, retryIn, ok := b.machine.admit(now)
+	state := b.machine.state
+	b.publish()
+	b.mu.Unlock()
+	b.tell(ctx)
+	if !ok {
+		return ticket{}, b.refuse(ctx, state, retryIn)
+	}
+	return t, nil
+}
+
+func (b *Breaker) refuse(ctx context.Context, state State, retryIn time.Duration) error {
+	b.rejected.Add(1)
+	err := &CircuitOpenError{Name: b.settings.name, State: state, RetryIn: retryIn}
+	if b.events.Observed() {
+		b.events.Emit(ctx, policy.Event{
+			Kind:   policy.CircuitRejected,
+			Time:   b.settings.clock.Now(),
+			Policy: kind,
+			Name:   b.settings.name,
+			Reason: "circuit " + state.String(),
+			Err:    err,
+			Delay:  retryIn,
+		})
+	}
+	return err
+}
+
+// settle records how the call that t admitted ended. One that has not returned has
+// panicked or ended its goroutine: that is a failure.
+func (b *Breaker) settle(ctx context.Context, t ticket, call policy.Call, value any, err error, returned bool) {
+	if !returned {
+		guard.Quiet(func() { b.record(ctx, t, policy.Failure, false) })
+		return
+	}
+	if _, judges := call.(policy.Judge); err == nil && b.settings.classify == nil && !judges {
+		b.record(ctx, t, policy.Success, false)
+		return
+	}
+	// The outcome that stands if a classifier panics.
+	outcome, left := policy.DefaultClassifier(value, err), false
+	defer func() { b.record(ctx, t, outcome, left) }()
+	switch {
+	case outcome == policy.Ignored: // refused inside
+	case err == nil || ctx.Err() == nil:
+		outcome = policy.Judgement(b.settings.classify, call, value, err)
+	case b.settings.countDeadlines && errors.Is(ctx.Err(), context.DeadlineExceeded):
+	default:
+		outcome, left = policy.Ignored, true
+	}
+}
+
+// record counts outcome. Left tells that it is Ignored because the caller had left: a
+// call that was slow by then counts as slow all the same.
+func (b *Breaker) record(ctx context.Context, t ticket, outcome policy.Outcome, left bool) {
+	s := b.settings
+	if outcome == policy.Success && s.runOnly && b.word.Load() == t.generation*wordGeneration|wordClosed {
+		return // closed as before, and no run to reset
+	}
+
+	var now time.Duration // unknown, and not needed, for a success in windows over calls
+	known := s.timed || t.trial != 0 || outcome == policy.Failure
+	if known {
+		now = s.clock.Elapsed()
+	}
+	r := result{outcome: outcome}
+	if took := now - t.start; s.measured {
+		r.slow = s.slowCalls != nil && took > s.slowCalls.slowerThan && (outcome != policy.Ignored || left)
+		if outcome == policy.Success && s.slowIsFailure > 0 && took > s.slowIsFailure {
+			r.outcome = policy.Failure
+		}
+	}
+
+	b.mu.Lock()
+	if reason := b.machine.record(t, r, now); reason != "" {
+		if !known {
+			now = s.clock.Elapsed()
+		}
+		b.machine.open(b.machine.advance(now), reason)
+	}
+	b.publish()
+	pending := len(b.machine.moves) > 0
+	b.mu.Unlock()
+	if pending {
+		b.tell(ctx)
+	}
+}
+
+// change applies a transition, or a look, that an operator asked for.
+func (b *Breaker) change(f func(m *machine, now time.Duration)) {
+	now := b.settings.clock.Elapsed()
+	b.mu.Lock()
+	f(&b.machine, now)
+	b.publish()
+	b.mu.Unlock()
+	b.tell(context.Background())
+}
+
+// publish makes the machine's state known to those without the lock, which the caller
+// holds.
+func (b *Breaker) publish() {
+	word := b.machine.generation * wordGeneration
+	switch b.machine.state {
+	case Closed:
+		word |= wordClosed
+	case Open:
+		b.openUntil.Store(int64(b.machine.openUntil))
+		word |= wordOpen
+	}
+	if b.machine.run > 0 {
+		word |= wordRun
+	}
+	if b.word.Load() != word {
+		b.word.Store(word)
+	}
+}
+
+// tell tells every transition that was not told yet, in order. One goroutine tells at a
+// time; what others add meanwhile, and what its own callbacks do, it tells too. If a
+// callback panics, the rest is still told before the panic goes on.
+func (b *Breaker) tell(ctx context.Context) {
+	b.mu.Lock()
+	if b.telling || len(b.machine.moves) == 0 {
+		b.mu.Unlock()
+		return
+	}
+	b.telling = true
+	b.mu.Unlock()
+	b.tellAll(ctx)
+}
+
+func (b *Breaker) tellAll(ctx context.Context) {
+	told := false
+	defer func() {
+		if !told {
+			b.tellAll(ctx)
+		}
+	}()
+	for {
+		b.mu.Lock()
+		if len(b.machine.moves) == 0 {
+			b.telling, told = false, true
+			b.mu.Unlock()
+			return
+		}
+		m := b.machine.moves[0]
+		b.machine.moves = b.machine.moves[1:]
+		b.told++
+		seq := b.told
+		b.mu.Unlock()
+		b.tellOne(ctx, m, seq)
+	}
+}
+
+// tellOne asks for the next open period, and tells one transition to everybody, whoever
+// of them panics.
+func (b *Breaker) tellOne(ctx context.Context, m move, seq uint64) {
+	clock := b.settings.clock
+	at := clock.Now().Add(m.at - clock.Elapsed())
+	defer func() {
+		if b.events.Observed() {
+			b.events.Emit(ctx, policy.Event{
+				Kind:   policy.CircuitChanged,
+				Time:   at,
+				Policy: kind,
+				Name:   b.settings.name,
+				Reason: m.reason,
+				Delay:  m.period,
+				From:   m.from.String(),
+				To:     m.to.String(),
+			})
+		}
+	}()
+	defer func() {
+		if b.settings.onStateChange != nil {
+			b.settings.onStateChange(Transition{b.settings.name, m.from, m.to, at, m.reason, seq})
+		}
+	}()
+	b.askAhead()
+}
+
+// askAhead asks the user's function for the next open period, if it was not asked yet.
+// Until it has answered, an opening lasts as long as the one before.
+func (b *Breaker) askAhead() {
+	if b.settings.opening.ask == nil {
+		return
+	}
+	b.mu.Lock()
+	opening := b.machine.openings + 1
+	known := b.asked == opening
+	b.mu.Unlock()
+	if known {
+		return
+	}
+	period := max(b.settings.opening.ask(opening), 0)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.machine.openings+1 == opening {
+		b.machine.nextPeriod, b.asked = period, opening
+		if opening == 1 {
+			b.machine.firstPeriod = period
+		}
+	}
+}
