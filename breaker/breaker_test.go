@@ -1,0 +1,793 @@
+package breaker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-go/holdfast/breaker"
+	"github.com/holdfast-go/holdfast/policy"
+	"github.com/holdfast-go/holdfast/policytest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errDown = errors.New("down")
+
+// ignoring calls what is errIgnored Ignored.
+var (
+	errIgnored = errors.New("not found")
+	ignoring   = breaker.Classify(policy.IgnoreErrors(errIgnored))
+)
+
+// circuit is a breaker on a clock that stands still, with a handler to call.
+type circuit struct {
+	*breaker.Breaker
+
+	clock *policytest.Clock
+	call  policy.Handler
+	moves []breaker.Transition
+}
+
+func newCircuit(opts ...breaker.Option) *circuit {
+	c := &circuit{clock: policytest.NewClock(time.Unix(0, 0))}
+	opts = append([]breaker.Option{
+		breaker.Clock(c.clock),
+		breaker.OnStateChange(func(t breaker.Transition) { c.moves = append(c.moves, t) }),
+	}, opts...)
+	c.Breaker = breaker.New("payments", opts...)
+	c.call = c.Wrap(policy.Invoke)
+	return c
+}
+
+// returning is a call that takes some time.
+func (c *circuit) returning(value any, err error, took time.Duration) policy.Call {
+	return policy.CallFunc(func(context.Context) (any, error) {
+		c.clock.Advance(took)
+		return value, err
+	})
+}
+
+// play runs a script of space-separated steps:
+//
+//	S F I R      a call that succeeds, fails, is judged Ignored, is refused inside
+//	S/3s         a call that takes 3s
+//	X            a call that must be refused
+//	F*5          a step five times
+//	+3s          time passes
+//	=open        the state must be open
+//	reset        Reset
+func (c *circuit) play(t *testing.T, script string) {
+	t.Helper()
+	outcomes := map[string]error{"S": nil, "F": errDown, "I": errIgnored, "R": policy.ErrRejected}
+	for i, step := range strings.Fields(script) {
+		step, times, _ := strings.Cut(step, "*")
+		n := 1
+		fmt.Sscan(times, &n)
+		for range n {
+			at := fmt.Sprintf("step %d, %s, at +%s", i+1, step, c.clock.Elapsed())
+			name, took, _ := strings.Cut(step, "/")
+			duration, _ := time.ParseDuration(took)
+			outcome, isCall := outcomes[name]
+			switch {
+			case isCall:
+				_, err := c.call(t.Context(), c.returning(nil, outcome, duration))
+				if errors.Is(err, breaker.ErrOpen) {
+					t.Fatalf("%s: refused: %v", at, err)
+				}
+			case step == "X":
+				_, err := c.call(t.Context(), policy.CallFunc(func(context.Context) (any, error) {
+					t.Fatalf("%s: the call ran", at)
+					return nil, nil
+				}))
+				if !errors.Is(err, breaker.ErrOpen) || !policy.Rejected(err) {
+					t.Fatalf("%s: error %v, want a refusal", at, err)
+				}
+			case step == "reset":
+				c.Reset()
+			case step[0] == '+':
+				d, err := time.ParseDuration(step[1:])
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.clock.Advance(d)
+			case step[0] == '=':
+				if got := c.State().String(); got != step[1:] {
+					t.Fatalf("%s: state %s; transitions %v", at, got, c.moves)
+				}
+			default:
+				t.Fatalf("%s: no such step", at)
+			}
+		}
+	}
+}
+
+func TestTripping(t *testing.T) {
+	type options = []breaker.Option
+	var (
+		half    = breaker.FailureRate(.5, breaker.Last(10))
+		half20s = options{breaker.FailureRate(.5, breaker.Within(20*time.Second)), breaker.MinimumCalls(5)}
+		slow    = breaker.SlowCalls(2*time.Second, .5, breaker.Last(10))
+	)
+	tests := []struct {
+		name    string
+		options options
+		script  string
+	}{
+		{"BEHAVIOUR 1: default", nil, "F*4 =closed F =open"},
+		{"BEHAVIOUR 1: a success starts the run anew", nil, "F*4 S F*4 =closed F =open"},
+		{"BEHAVIOUR 2: six of ten", options{half}, "S S F F S F F F S =closed F =open"},
+		{"BEHAVIOUR 2: another order", options{half}, "S F S F F S F F S =closed F =open"},
+		{"BEHAVIOUR 2: at least, not more than", options{half}, "F S F S F S F S F =closed S =open"},
+		{"BEHAVIOUR 3: nine failures", options{half}, "F*9 =closed F =open"},
+		{"BEHAVIOUR 3: the tenth decides, a success too", options{half}, "F*9 =closed S =open"},
+		{"BEHAVIOUR 4: all of ten", options{breaker.FailureRate(1, breaker.Last(10))}, "F*9 S =closed F*9 =closed F =open"},
+		{"BEHAVIOUR 5: a third", options{breaker.FailureRate(1.0/3, breaker.Last(3))}, "F S =closed S =open"},
+		{"BEHAVIOUR 5: a fifth", options{breaker.FailureRate(.2, breaker.Last(5))}, "S*4 F =open"},
+		{"BEHAVIOUR 5: eight of ten", options{breaker.FailureRate(.8, breaker.Last(10))}, "S S F*7 =closed F =open"},
+		{
+			"BEHAVIOUR 5: failures at whatever volume",
+			options{breaker.Failures(5, breaker.Within(time.Minute))},
+			"S*200 F S*200 F S*200 F S*200 F S*200 =closed F =open",
+		},
+		{"BEHAVIOUR 6: the oldest leaves", options{breaker.FailureRate(.6, breaker.Last(4))}, "F F S S F =closed F =closed F =open"},
+		{"BEHAVIOUR 7: a success decides", half20s, "F F F S =closed S =open"},
+		{"BEHAVIOUR 7: one a second", half20s, "S +1s S +1s S +1s F +1s F =closed +1s F =open"},
+		{
+			"BEHAVIOUR 8: still in the window",
+			options{breaker.Failures(2, breaker.Within(10*time.Second))}, "+900ms F +9s =closed F =open",
+		},
+		{
+			"BEHAVIOUR 8: no more in the window",
+			options{breaker.Failures(2, breaker.Within(10*time.Second))}, "+900ms F +9100ms F =closed",
+		},
+		{
+			"BEHAVIOUR 8: silence empties it",
+			options{breaker.Failures(2, breaker.Within(10*time.Second))}, "F +10s F =closed +10000s F =closed F =open",
+		},
+		{
+			"BEHAVIOUR 9: the call that lands in a new bucket counts",
+			options{breaker.FailureRate(.5, breaker.Within(10*time.Second)), breaker.MinimumCalls(2)}, "F +1s S =open",
+		},
+		{"BEHAVIOUR 10: exactly the limit is not slow", options{slow}, "S/2s*10 =closed"},
+		{"BEHAVIOUR 10: five slow of ten", options{slow}, "S/2000000001ns*5 S*4 =closed S =open"},
+		{"BEHAVIOUR 10: slow failures count", options{slow}, "F/3s*5 S*4 =closed S =open"},
+		{
+			"BEHAVIOUR 10: slow failures count in both rates",
+			options{slow, breaker.FailureRate(.6, breaker.Last(10))}, "F/3s*5 S*4 =closed S =open",
+		},
+		{"BEHAVIOUR 11: slow is failure", options{breaker.SlowIsFailure(2 * time.Second)}, "S/12s*4 =closed S/12s =open"},
+		{"BEHAVIOUR 12: ignored, run", options{ignoring}, "F*4 I*1000 =closed F =open"},
+		{"BEHAVIOUR 12: ignored, rate", options{ignoring, half}, "F*9 I*1000 =closed S =open"},
+		{"BEHAVIOUR 12: refused inside", nil, "F*4 R*1000 =closed F =open"},
+		{
+			"the first of several conditions trips",
+			options{breaker.ConsecutiveFailures(3), breaker.Failures(4, breaker.Last(100))}, "F S F S F S =closed F =open",
+		},
+		{"windows start empty when the circuit closes", options{half}, "F*10 =open +30s S =closed F*9 =closed F =open"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { newCircuit(tt.options...).play(t, tt.script) })
+	}
+}
+
+func TestOpenAndHalfOpen(t *testing.T) {
+	type options = []breaker.Option
+	first := breaker.ConsecutiveFailures(1)
+	tests := []struct {
+		name    string
+		options options
+		script  string
+	}{
+		{"BEHAVIOUR 13: refusals are no outcomes", options{first}, "F X*500 +30s S =closed S =closed"},
+		{"BEHAVIOUR 15: the exact nanosecond", options{first}, "F +29999999999ns =open X +1ns =half-open S =closed"},
+		{
+			"BEHAVIOUR 16: timeline",
+			options{breaker.ConsecutiveFailures(3), breaker.OpenFor(2 * time.Second)},
+			"F +400ms F +400ms F =open +400ms X +400ms X +400ms X +400ms X +400ms F =open " +
+				"+400ms X +400ms X +400ms X +400ms X +400ms S =closed +400ms S +400ms S +400ms S",
+		},
+		{
+			"BEHAVIOUR 17: doubling",
+			options{first, breaker.OpenBackoff(30*time.Second, 2*time.Minute)},
+			"F +29s X +1s F +59s X +1s F +119s X +1s F +119s X +1s S =closed F +29s X +1s =half-open",
+		},
+		{"BEHAVIOUR 18: three close it", options{first, breaker.Trials(3, 3)}, "F +30s S S =half-open S =closed F =open"},
+		{"BEHAVIOUR 18: one failure opens it", options{first, breaker.Trials(3, 3)}, "F +30s S =half-open F =open X"},
+		{
+			"BEHAVIOUR 19: tolerated",
+			options{first, breaker.Trials(5, 3), breaker.TolerateTrialFailures(2)}, "F +30s F F S S =half-open S =closed",
+		},
+		{
+			"BEHAVIOUR 19: no more than tolerated",
+			options{first, breaker.Trials(5, 3), breaker.TolerateTrialFailures(2)}, "F +30s F F =half-open F =open",
+		},
+		{"BEHAVIOUR 21: a refused trial", options{first}, "F +30s R*3 =half-open S =closed"},
+		{"BEHAVIOUR 21: an ignored trial", options{first, ignoring}, "F +30s I*3 =half-open S =closed"},
+		{
+			"BEHAVIOUR 26: a slow trial",
+			options{first, breaker.SlowCalls(2*time.Second, .5, breaker.Last(10))},
+			"F +30s S/2s =closed F +30s S/3s =open",
+		},
+		{
+			"a trial that is slow by SlowIsFailure",
+			options{first, breaker.SlowIsFailure(2 * time.Second)}, "F +30s S/3s =open",
+		},
+		{"reset closes an open circuit", options{first}, "F X reset =closed S F =open"},
+		{
+			"reset starts the count of openings anew",
+			options{first, breaker.OpenBackoff(time.Second, time.Hour)}, "F +1s F +1s X reset F +1s =half-open",
+		},
+		{"idle for years", options{first}, "F +80000h =half-open S =closed"},
+		{"no open period", options{first, breaker.OpenForFunc(func(int) time.Duration { return -1 })}, "F =half-open F =half-open S =closed"},
+		{"a period to the end of time", options{first, breaker.OpenFor(1<<63 - 1), breaker.TrialTimeout(1<<63 - 1)}, "+1h F +80000h X"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { newCircuit(tt.options...).play(t, tt.script) })
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	// BEHAVIOUR 15: what a refusal tells.
+	c := newCircuit(breaker.ConsecutiveFailures(1))
+	c.play(t, "F +29999ms")
+	_, err := c.call(t.Context(), c.returning(nil, nil, 0))
+	refusal, ok := errors.AsType[*breaker.CircuitOpenError](err)
+	if !ok || *refusal != (breaker.CircuitOpenError{Name: "payments", State: breaker.Open, RetryIn: time.Millisecond}) {
+		t.Errorf("refusal %+v", refusal)
+	}
+	if wait, ok := policy.RetryAfter(err); wait != time.Millisecond || !ok {
+		t.Errorf("RetryAfter %v, %t, want 1ms", wait, ok)
+	}
+	if s := c.Stats(); s.RetryIn != time.Millisecond || s.Rejected != 1 || s.Openings != 1 {
+		t.Errorf("stats %+v", s)
+	}
+
+	// Half-open with all trials taken: what is left of the oldest trial's timeout.
+	c.play(t, "+1ms")
+	done, err := c.Allow()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.play(t, "+10s X")
+	_, err = c.Allow()
+	refusal, _ = errors.AsType[*breaker.CircuitOpenError](err)
+	if refusal.State != breaker.HalfOpen || refusal.RetryIn != 20*time.Second {
+		t.Errorf("refusal %+v, want half-open, 20s", refusal)
+	}
+	done(policy.Success)
+	c.play(t, "=closed")
+}
+
+// BEHAVIOUR 14: of five running calls that fail, one trips the circuit.
+func TestOneTransition(t *testing.T) {
+	c := newCircuit(breaker.ConsecutiveFailures(1))
+	events := policytest.Record(c)
+	var done [5]func(policy.Outcome)
+	for i := range done {
+		done[i], _ = c.Allow()
+	}
+	for i := range done {
+		c.clock.Advance(time.Second)
+		done[i](policy.Failure)
+	}
+	if len(c.moves) != 1 || len(events.Events()) != 1 {
+		t.Fatalf("transitions %v, events %v, want one each", c.moves, events.Events())
+	}
+	if s := c.Stats(); s.Late != 4 || s.RetryIn != 26*time.Second {
+		t.Errorf("stats %+v, want 4 late, 26s left of the open period", s)
+	}
+}
+
+// BEHAVIOUR 18 and 20: a half-open circuit admits as many as it should, at once.
+func TestTrialsAtOnce(t *testing.T) {
+	for _, concurrent := range []int{1, 3} {
+		t.Run(fmt.Sprint(concurrent), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := breaker.New("payments", breaker.ConsecutiveFailures(1), breaker.Trials(concurrent, concurrent))
+				handler := b.Wrap(policy.Invoke)
+				handler(t.Context(), policytest.Script(policytest.Fail(errDown)))
+				time.Sleep(30 * time.Second)
+
+				var ran, refused atomic.Int32
+				finish := make(chan struct{})
+				for range 1000 {
+					go func() {
+						_, err := handler(t.Context(), policy.CallFunc(func(context.Context) (any, error) {
+							ran.Add(1)
+							<-finish
+							return nil, nil
+						}))
+						if open, ok := errors.AsType[*breaker.CircuitOpenError](err); ok && open.State == breaker.HalfOpen {
+							refused.Add(1)
+						}
+					}()
+				}
+				synctest.Wait()
+				if int(ran.Load()) != concurrent || int(refused.Load()) != 1000-concurrent {
+					t.Errorf("%d ran, %d refused", ran.Load(), refused.Load())
+				}
+				close(finish)
+				synctest.Wait()
+				if s := b.State(); s != breaker.Closed {
+					t.Errorf("state %s, want closed", s)
+				}
+			})
+		})
+	}
+}
+
+// BEHAVIOUR 22: the circuit opens when a trial has hung for TrialTimeout, whoever looks
+// when; a late reader is told of each transition with its own time.
+func TestTrialHangs(t *testing.T) {
+	c := newCircuit(breaker.ConsecutiveFailures(1), breaker.OpenFor(30*time.Second), breaker.TrialTimeout(10*time.Second))
+	c.play(t, "F +30s")
+	done, _ := c.Allow()
+	c.play(t, "+9999999999ns =half-open X +1ns =open X")
+	done(policy.Success)
+	c.play(t, "=open +29999999999ns =open +1ns =half-open")
+	if s := c.Stats(); s.Late != 1 {
+		t.Errorf("late %d, want the trial's success", s.Late)
+	}
+
+	c.Allow()
+	c.moves = nil
+	c.play(t, "+1h =half-open")
+	want := []string{"half-open → open at +1m20s", "open → half-open at +1m50s"}
+	for i, m := range c.moves {
+		if got := fmt.Sprintf("%s → %s at +%s", m.From, m.To, m.At.Sub(time.Unix(0, 0))); i >= len(want) || got != want[i] {
+			t.Errorf("transition %d: %s, want %v", i, got, want)
+		}
+	}
+	if len(c.moves) != len(want) {
+		t.Errorf("%d transitions, want %d", len(c.moves), len(want))
+	}
+}
+
+// BEHAVIOUR 23, and the same while closed: a call that panics or ends its goroutine has
+// failed, and gives its place back.
+func TestPanicAndGoexit(t *testing.T) {
+	for name, end := range map[string]func(){
+		"panic":  func() { panic(errDown) },
+		"Goexit": runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCircuit(breaker.ConsecutiveFailures(1))
+			run := func() (recovered any) {
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					defer func() { recovered = recover() }()
+					c.call(t.Context(), policy.CallFunc(func(context.Context) (any, error) { end(); return nil, nil }))
+				}()
+				<-ended
+				return recovered
+			}
+			for range 3 { // closed, then as a trial
+				if got := run(); name == "panic" && got != errDown {
+					t.Errorf("recovered %v, want the call's own value", got)
+				}
+				c.play(t, "=open X +30s =half-open")
+			}
+			c.play(t, "S =closed")
+		})
+	}
+}
+
+// BEHAVIOUR 24: a result of a call that was admitted before a transition moves nothing.
+func TestLateResults(t *testing.T) {
+	for _, outcome := range []policy.Outcome{policy.Success, policy.Failure, policy.Ignored} {
+		t.Run(outcome.String(), func(t *testing.T) {
+			c := newCircuit(breaker.ConsecutiveFailures(1), breaker.OpenFor(4*time.Second))
+			done, _ := c.Allow()
+			c.play(t, "F +5s =half-open")
+			done(outcome)
+			done(outcome) // idempotent
+			c.play(t, "=half-open S =closed")
+			if s := c.Stats(); s.Late != 1 {
+				t.Errorf("late %d, want 1", s.Late)
+			}
+		})
+	}
+}
+
+// BEHAVIOUR 25: isolations stack.
+func TestIsolate(t *testing.T) {
+	c := newCircuit(breaker.ConsecutiveFailures(1))
+	c.play(t, "F =open")
+	release1, release2 := c.Isolate(), c.Isolate()
+	c.play(t, "=isolated X +1h =isolated reset =isolated")
+	_, err := c.Allow()
+	if _, known := policy.RetryAfter(err); known {
+		t.Errorf("%v knows how long an isolation lasts", err)
+	}
+	release1()
+	release1()
+	c.play(t, "=isolated X")
+	release2()
+	c.play(t, "=closed S F =open")
+
+	var got []string
+	for i, m := range c.moves {
+		got = append(got, m.To.String())
+		if m.Seq != uint64(i+1) || m.Breaker != "payments" || m.Reason == "" {
+			t.Errorf("transition %+v", m)
+		}
+	}
+	if s := strings.Join(got, " "); s != "open isolated closed open" {
+		t.Errorf("transitions %s", s)
+	}
+}
+
+// BEHAVIOUR 26: the wall clock is no measure.
+func TestWallClockSteps(t *testing.T) {
+	for _, step := range []time.Duration{time.Hour, -time.Hour} {
+		c := newCircuit(breaker.ConsecutiveFailures(1))
+		c.play(t, "F +10s")
+		c.clock.Set(c.clock.Now().Add(step))
+		c.play(t, "+19s X +1s =half-open S =closed")
+	}
+}
+
+// BEHAVIOUR 27: a callback may do anything.
+func TestCallbacks(t *testing.T) {
+	var b *breaker.Breaker
+	var told []string
+	clock := policytest.NewClock(time.Time{})
+	b = breaker.New("payments", breaker.Clock(clock), breaker.ConsecutiveFailures(1), breaker.OnStateChange(func(m breaker.Transition) {
+		told = append(told, fmt.Sprintf("%d %s", m.Seq, m.To))
+		b.Stats()
+		if m.To == breaker.Open {
+			b.Isolate()() // adds two transitions, told after this one
+			b.State()
+			panic(errDown)
+		}
+	}))
+	events := policytest.Record(b)
+	func() {
+		defer func() {
+			if got := recover(); got != errDown {
+				t.Errorf("recovered %v, want the callback's panic", got)
+			}
+		}()
+		b.Wrap(policy.Invoke)(t.Context(), policytest.Script(policytest.Fail(errors.New("call"))))
+	}()
+	if got := strings.Join(told, ", "); got != "1 open, 2 isolated, 3 closed" {
+		t.Errorf("told %s", got)
+	}
+	if n := len(events.Events()); n != 3 {
+		t.Errorf("%d events, want 3", n)
+	}
+	if s := b.State(); s != breaker.Closed {
+		t.Errorf("state %s, want closed", s)
+	}
+
+	defer func() {
+		if got := recover(); got != "the call's" {
+			t.Errorf("recovered %v, want the call's panic to win", got)
+		}
+	}()
+	b.Wrap(policy.Invoke)(t.Context(), policytest.Script(policytest.Panic("the call's")))
+}
+
+// A classifier that panics neither pins a trial nor hides the outcome.
+func TestClassifierPanics(t *testing.T) {
+	c := newCircuit(breaker.ConsecutiveFailures(1), breaker.Classify(func(any, error) policy.Outcome { panic(errDown) }))
+	for range 2 {
+		func() {
+			defer func() { recover() }()
+			c.call(t.Context(), c.returning(nil, errors.New("call"), 0))
+		}()
+		c.play(t, "=open +30s =half-open")
+	}
+}
+
+func TestWhatCounts(t *testing.T) {
+	canceled := func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithCancel(ctx) }
+	expired := func(ctx context.Context) (context.Context, context.CancelFunc) {
+		return context.WithDeadline(ctx, time.Now().Add(-time.Hour))
+	}
+	tests := []struct {
+		name    string
+		options []breaker.Option
+		end     func(context.Context) (context.Context, context.CancelFunc) // of the ctx, in mid-call
+		err     error
+		want    breaker.State
+	}{
+		{"BEHAVIOUR 28: the caller cancels", nil, canceled, context.Canceled, breaker.Closed},
+		{"BEHAVIOUR 28: a cancellation that is not the caller's", nil, nil, fmt.Errorf("inner: %w", context.Canceled), breaker.Open},
+		{"BEHAVIOUR 29: an inner timeout", nil, nil, context.DeadlineExceeded, breaker.Open},
+		{"BEHAVIOUR 29: the caller's deadline", nil, expired, context.DeadlineExceeded, breaker.Closed},
+		{
+			"BEHAVIOUR 29: the caller's deadline, counted",
+			[]breaker.Option{breaker.CountDeadlines()}, expired, context.DeadlineExceeded, breaker.Open,
+		},
+		{"cancellations are never counted", []breaker.Option{breaker.CountDeadlines()}, canceled, context.Canceled, breaker.Closed},
+		{
+			"whatever Classify says",
+			[]breaker.Option{breaker.Classify(func(any, error) policy.Outcome { return policy.Failure })},
+			canceled, errDown, breaker.Closed,
+		},
+		{
+			"a success counts although the caller has left",
+			[]breaker.Option{breaker.Classify(func(any, error) policy.Outcome { return policy.Failure })},
+			canceled, nil, breaker.Open,
+		},
+		{
+			"refused inside, whatever Classify says",
+			[]breaker.Option{breaker.Classify(func(any, error) policy.Outcome { return policy.Failure })},
+			nil, policy.ErrRejected, breaker.Closed,
+		},
+		{
+			"0 is what the error says",
+			[]breaker.Option{breaker.Classify(func(any, error) policy.Outcome { return 0 })}, nil, errDown, breaker.Open,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newCircuit(append([]breaker.Option{breaker.ConsecutiveFailures(24)}, tt.options...)...)
+			for range 24 {
+				ctx := &midCall{Context: t.Context()}
+				_, err := c.call(ctx, policy.CallFunc(func(context.Context) (any, error) {
+					if tt.end != nil {
+						ended, cancel := tt.end(ctx.Context)
+						cancel()
+						ctx.Context = ended
+					}
+					return nil, tt.err
+				}))
+				if err != tt.err {
+					t.Fatalf("error %v, want the call's own", err)
+				}
+			}
+			if got := c.State(); got != tt.want {
+				t.Errorf("state %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// midCall is a ctx whose end is decided while the call runs.
+type midCall struct{ context.Context }
+
+// BEHAVIOUR 30: a call whose caller leaves after it was slow is slow, and nothing else.
+func TestSlowAndLeft(t *testing.T) {
+	c := newCircuit(
+		breaker.SlowCalls(2*time.Second, 1, breaker.Last(2)),
+		breaker.FailureRate(1, breaker.Last(10)), breaker.MinimumCalls(1), breaker.ConsecutiveFailures(2),
+	)
+	leave := func(after time.Duration) {
+		ctx, cancel := context.WithCancel(t.Context())
+		c.call(ctx, policy.CallFunc(func(context.Context) (any, error) {
+			c.clock.Advance(after)
+			cancel()
+			return nil, ctx.Err()
+		}))
+	}
+	c.play(t, "S")
+	leave(2 * time.Second)
+	if s := c.Stats(); s.Calls != 1 || s.SlowCalls != 0 {
+		t.Errorf("after a quick one: %+v", s)
+	}
+	leave(3 * time.Second)
+	if s := c.Stats(); s.Calls != 1 || s.Failures != 0 || s.ConsecutiveFailures != 0 || s.SlowCalls != 1 || s.SlowRate != .5 {
+		t.Errorf("after a slow one: %+v", s)
+	}
+	leave(3 * time.Second)
+	c.play(t, "=open")
+}
+
+// judged is a call with a judgement of its own.
+type judged struct {
+	policy.CallFunc
+	outcome policy.Outcome
+}
+
+func (j judged) Outcome(any, error) policy.Outcome      { return j.outcome }
+func (j judged) Again(any, error) (time.Duration, bool) { return 0, false }
+
+// BEHAVIOUR 31: values are classified, and returned untouched.
+func TestClassify(t *testing.T) {
+	byStatus := breaker.Classify(policy.Classify(func(status int, err error) policy.Outcome {
+		switch {
+		case status == 404:
+			return policy.Ignored
+		case status >= 500:
+			return policy.Failure
+		}
+		return 0
+	}))
+	tests := []struct {
+		name     string
+		options  []breaker.Option
+		call     policy.Call
+		failures int
+		calls    int
+	}{
+		{"404 ignored", []breaker.Option{byStatus}, status(404), 0, 0},
+		{"503 failure", []breaker.Option{byStatus}, status(503), 1, 1},
+		{"200 success", []breaker.Option{byStatus}, status(200), 0, 1},
+		{"judge: failure", nil, judged{status(200), policy.Failure}, 1, 1},
+		{"judge: ignored", nil, judged{status(200), policy.Ignored}, 0, 0},
+		{"judge: no say", nil, judged{status(200), 0}, 0, 1},
+		{"the classifier before the judge", []breaker.Option{byStatus}, judged{status(200), policy.Failure}, 0, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newCircuit(append(tt.options, breaker.FailureRate(1, breaker.Last(10)))...)
+			value, err := c.call(t.Context(), tt.call)
+			if want, _ := tt.call.Invoke(t.Context()); value != want || err != nil {
+				t.Errorf("got %v, %v, want %v", value, err, want)
+			}
+			if s := c.Stats(); s.Calls != tt.calls || s.Failures != tt.failures {
+				t.Errorf("counted %d of %d, want %d of %d", s.Failures, s.Calls, tt.failures, tt.calls)
+			}
+		})
+	}
+}
+
+func status(code int) policy.CallFunc {
+	return func(context.Context) (any, error) { return code, nil }
+}
+
+// BEHAVIOUR 8: reading Stats alone moves the window.
+func TestStats(t *testing.T) {
+	c := newCircuit(breaker.FailureRate(.9, breaker.Within(10*time.Second)), breaker.MinimumCalls(3))
+	c.play(t, "F +100ms S")
+	if s := c.Stats(); s.Calls != 2 || s.Failures != 1 || s.FailureRate != -1 || s.SlowRate != -1 {
+		t.Errorf("below the minimum: %+v", s)
+	}
+	c.play(t, "+100ms S +1s S")
+	if s := c.Stats(); s.Calls != 4 || s.FailureRate != .25 {
+		t.Errorf("four calls: %+v", s)
+	}
+	c.play(t, "+8799999999ns") // to +9.999999999s
+	if s := c.Stats(); s.Calls != 4 {
+		t.Errorf("at +9.999999999s: %+v", s)
+	}
+	c.play(t, "+1ns")
+	if s := c.Stats(); s.Calls != 1 || s.Failures != 0 {
+		t.Errorf("at +10s: %+v", s)
+	}
+	c.play(t, "+10000s")
+	if s := c.Stats(); s.Calls != 0 {
+		t.Errorf("after silence: %+v", s)
+	}
+	if s := newCircuit().Stats(); s.Calls != 0 || s.FailureRate != -1 {
+		t.Errorf("without a window: %+v", s)
+	}
+}
+
+// OpenForFunc is asked ahead, for every opening in a row, and never under a lock.
+func TestOpenForFunc(t *testing.T) {
+	var asked []int
+	var b *breaker.Breaker
+	c := newCircuit(breaker.ConsecutiveFailures(1), breaker.OpenForFunc(func(openings int) time.Duration {
+		asked = append(asked, openings)
+		if b != nil {
+			b.State()
+		}
+		return time.Duration(openings) * time.Second
+	}))
+	b = c.Breaker
+	c.play(t, "F +1s F +1s X +1s F +2s X +1s S =closed F +1s =half-open F +2s =half-open")
+	if got := fmt.Sprint(asked); got != "[1 2 3 4 1 2 3]" {
+		t.Errorf("asked for %s", got)
+	}
+	c.Isolate()()
+	c.play(t, "F +1s =half-open")
+}
+
+func TestReset(t *testing.T) {
+	c := newCircuit(breaker.FailureRate(.5, breaker.Last(4)))
+	c.play(t, "F F F")
+	done, _ := c.Allow()
+	c.Reset()
+	done(policy.Failure)
+	if s := c.Stats(); s.Calls != 0 || s.Late != 1 || len(c.moves) != 0 {
+		t.Errorf("stats %+v, transitions %v", s, c.moves)
+	}
+}
+
+func TestDoneContextIsNotAdmitted(t *testing.T) {
+	c := newCircuit(breaker.ConsecutiveFailures(1))
+	c.play(t, "F +30s")
+	cause := errors.New("shutting down")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	_, err := c.call(ctx, policytest.Script(policytest.Panic("ran")))
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+		t.Errorf("error %v", err)
+	}
+	c.play(t, "=half-open S =closed") // the trial's place was not taken
+}
+
+func TestEvents(t *testing.T) {
+	c := newCircuit(breaker.ConsecutiveFailures(1))
+	events := policytest.Record(c)
+	c.play(t, "F X +30s S")
+	want := []policy.Kind{policy.CircuitChanged, policy.CircuitRejected, policy.CircuitChanged, policy.CircuitChanged}
+	got := events.Events()
+	if fmt.Sprint(events.Kinds()) != fmt.Sprint(want) {
+		t.Fatalf("events %v, want %v", events.Kinds(), want)
+	}
+	if e := got[0]; e.From != "closed" || e.To != "open" || e.Reason != "1 failures in a row" || e.Delay != 30*time.Second {
+		t.Errorf("opening told as %+v", e)
+	}
+	if e := got[1]; e.Policy != "breaker" || e.Name != "payments" || !errors.Is(e.Err, breaker.ErrOpen) || e.Delay != 30*time.Second {
+		t.Errorf("refusal told as %+v", e)
+	}
+}
+
+func TestStorm(t *testing.T) {
+	b := breaker.New("payments",
+		breaker.FailureRate(.5, breaker.Within(time.Second)), breaker.SlowCalls(time.Second, .9, breaker.Last(50)),
+		breaker.OpenFor(time.Microsecond), breaker.Trials(3, 5), breaker.TolerateTrialFailures(1), breaker.TrialTimeout(time.Second),
+	)
+	handler := b.Wrap(policy.Invoke)
+	var running sync.WaitGroup
+	for i := range 1000 {
+		running.Go(func() {
+			defer func() { recover() }()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			for j := range 20 {
+				switch (i + j) % 7 {
+				case 0:
+					handler(ctx, policytest.Script(policytest.Fail(errDown)))
+				case 1:
+					b.Stats()
+				case 2:
+					b.Isolate()()
+				case 3:
+					handler(ctx, policy.CallFunc(func(context.Context) (any, error) { cancel(); return nil, ctx.Err() }))
+				case 4:
+					if i%3 == 0 {
+						handler(ctx, policytest.Script(policytest.Panic(errDown)))
+					}
+				default:
+					handler(t.Context(), policytest.Script(policytest.Return(1)))
+				}
+			}
+		})
+	}
+	running.Wait()
+	b.Reset()
+	if _, err := handler(t.Context(), policytest.Script(policytest.Return(1))); err != nil {
+		t.Errorf("after the storm: %v", err)
+	}
+}
+
+func TestSuccessAllocatesNothing(t *testing.T) {
+	for name, options := range map[string][]breaker.Option{
+		"consecutive": nil,
+		"last":        {breaker.FailureRate(.5, breaker.Last(10))},
+		"within":      {breaker.FailureRate(.5, breaker.Within(time.Minute))},
+		"slow":        {breaker.SlowCalls(time.Second, .5, breaker.Within(time.Minute))},
+	} {
+		handler := breaker.New("payments", options...).Wrap(policy.Invoke)
+		value := new(int)
+		call := policy.CallFunc(func(context.Context) (any, error) { return value, nil })
+		if n := testing.AllocsPerRun(1000, func() { handler(t.Context(), call) }); n != 0 {
+			t.Errorf("%s: %v allocations, want none", name, n)
+		}
+	}
+}
+
+func TestRefusalAllocatesOnce(t *testing.T) {
+	c := newCircuit(breaker.ConsecutiveFailures(1))
+	c.play(t, "F")
+	call := policytest.Script(policytest.Return(1))
+	if n := testing.AllocsPerRun(1000, func() { c.call(t.Context(), call) }); n > 1 {
+		t.Errorf("%v allocations, want the error's", n)
+	}
+}
