@@ -213,6 +213,8 @@ func wishOf(err error) time.Duration {
 	if !ok || errors.Is(asks, policy.ErrRejected) {
 		return 0
 	}
-	wait, _ := policy.RetryAfter(asks)
-	return wait
+	if wait, ok := asks.RetryAfter(); ok {
+		return wait
+	}
+	return 0
 }
