@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -50,23 +51,19 @@ func checkDone(t *testing.T, fresh func() policy.Policy) {
 func checkCancel(t *testing.T, fresh func() policy.Policy) {
 	for _, step := range []Step{Block(), Fail(errCall)} {
 		ctx, leave := context.WithCancelCause(t.Context())
-		handler, call := fresh().Wrap(policy.Invoke), Script(step)
-		var left atomic.Bool
-		waiting := come(func() {
+		handler, call := fresh().Wrap(policy.Invoke), &punctual{Call: Script(step), caller: ctx}
+		waiting := come(t, "one that Is context.Canceled and Is the cause", func() (error, bool) {
 			_, err := handler(ctx, call)
-			if left.Load() && (!errors.Is(err, context.Canceled) || !errors.Is(err, errGone)) {
-				t.Errorf("error %v, want one that Is %v and Is the cause", err, context.Canceled)
-			}
+			return err, ctx.Err() == nil || errors.Is(err, context.Canceled) && errors.Is(err, errGone)
 		})
 		synctest.Wait()
-		calls := call.Calls()
-		left.Store(true)
 		leave(errGone)
 		synctest.Wait()
 		if n := waiting.Load(); n > 0 {
 			t.Errorf("%d of %d calls go on after their caller left", n, crowd)
 		}
-		if n := call.Calls() - calls; n > 0 {
+		time.Sleep(24 * time.Hour)
+		if n := call.late.Load(); n > 0 {
 			t.Errorf("%d attempts begin after the caller left", n)
 		}
 		admits(t, handler, "cancelled calls")
@@ -78,35 +75,52 @@ func checkDeadline(t *testing.T, fresh func() policy.Policy) {
 	for _, step := range []Step{Block(), Fail(errCall)} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		handler, call := fresh().Wrap(policy.Invoke), Script(step)
-		waiting := come(func() {
+		handler, call := fresh().Wrap(policy.Invoke), &punctual{Call: Script(step), caller: ctx}
+		waiting := come(t, "the ctx's, the call's, a refusal, or none", func() (error, bool) {
 			_, err := handler(ctx, call)
-			if known := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errCall) || policy.Rejected(err); err != nil && !known {
-				t.Errorf("error %v, want the ctx's, the call's, a refusal, or none", err)
-			}
+			return err, err == nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errCall) || policy.Rejected(err)
 		})
 		<-ctx.Done()
-		calls := call.Calls()
 		synctest.Wait()
 		if n := waiting.Load(); n > 0 {
 			t.Errorf("%d of %d calls go on after their deadline", n, crowd)
 		}
-		time.Sleep(time.Hour)
-		if n := call.Calls() - calls; n > 0 {
+		time.Sleep(24 * time.Hour)
+		if n := call.late.Load(); n > 0 {
 			t.Errorf("%d attempts begin after the deadline", n)
 		}
 		admits(t, handler, "expired calls")
 	}
 }
 
-// come runs f on a crowd of goroutines and counts those that have not returned.
-func come(f func()) (waiting *atomic.Int64) {
+// punctual counts the attempts that begin after the caller's ctx has ended.
+type punctual struct {
+	policy.Call
+
+	caller context.Context
+	late   atomic.Int64
+}
+
+func (p *punctual) Invoke(ctx context.Context) (any, error) {
+	if p.caller.Err() != nil {
+		p.late.Add(1)
+	}
+	return p.Call.Invoke(ctx)
+}
+
+// come runs f on a crowd of goroutines and counts those that have not returned. It
+// fails the test, once, where f's error is not ok.
+func come(t *testing.T, want string, f func() (err error, ok bool)) (waiting *atomic.Int64) {
+	t.Helper()
 	waiting = new(atomic.Int64)
 	waiting.Add(crowd)
+	var told sync.Once
 	for range crowd {
 		go func() {
 			defer waiting.Add(-1)
-			f()
+			if err, ok := f(); !ok {
+				told.Do(func() { t.Errorf("error %v, want %s", err, want) })
+			}
 		}()
 	}
 	return waiting

@@ -3,6 +3,9 @@ package policytest
 import (
 	"context"
 	"errors"
+	"runtime"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -45,6 +48,39 @@ func checkSuccess(t *testing.T, fresh func() policy.Policy) {
 			t.Error("the next handler was passed by")
 		}
 	}
+}
+
+// While one call runs, another does not wait for a lock. It comes early: the waits of
+// the other checks would never end, since a bubble's time stands still meanwhile.
+func checkLock(t *testing.T, fresh func() policy.Policy) {
+	handler := fresh().Wrap(policy.Invoke)
+	begun, end := make(chan bool, 2), make(chan struct{})
+	call := policy.CallFunc(func(context.Context) (any, error) {
+		begun <- true
+		<-end
+		return nil, nil
+	})
+	go handler(t.Context(), call)
+	<-begun
+	go handler(t.Context(), call)
+
+	self, locked := bubbleName(), ""
+	for range 100 {
+		runtime.Gosched()
+		others := stacks(self)[1:]
+		waits := func(state string) func(stack string) bool {
+			return func(stack string) bool { return strings.Contains(header(stack), state) }
+		}
+		if locked = ""; slices.ContainsFunc(others, waits("Mutex")) {
+			locked = strings.Join(others, "\n\n")
+		} else if !slices.ContainsFunc(others, func(stack string) bool { return !waits("(durable)")(stack) }) {
+			break // the second call runs, queues, or has ended
+		}
+	}
+	if locked != "" {
+		t.Errorf("a call waits for a lock while another runs:\n%s", locked)
+	}
+	close(end)
 }
 
 // The policy may answer an error with a value. If it does not, the error is there.

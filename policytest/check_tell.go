@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func checkObservers(t *testing.T, fresh func() policy.Policy) {
 	cancels := []func(){
 		observable.Subscribe(before),
 		observable.Subscribe(policy.ObserverFunc(func(context.Context, policy.Event) {
-			observable.Subscribe(after)()
+			observable.Subscribe(&Recorder{})()
 			panic("policytest: an observer panics")
 		})),
 		observable.Subscribe(after),
@@ -58,7 +59,7 @@ func checkObservers(t *testing.T, fresh func() policy.Policy) {
 	told := counts(before) + counts(after)
 	provoke(t, handler)
 	if now := counts(before) + counts(after); now != told {
-		t.Error("observers are told events after they have cancelled")
+		t.Fatal("observers are told events after they have cancelled")
 	}
 	admits(t, handler, "observers that panic")
 }
@@ -77,12 +78,13 @@ func provoke(t *testing.T, handler policy.Handler) {
 	if got := recovered(func() { handler(t.Context(), call) }); call.Calls() > 0 && got != any(errCall) {
 		t.Errorf("recovered %v where the call and an observer panic, want the call's own", got)
 	}
-	waiting := come(func() {
-		recovered(func() { handler(t.Context(), Script(Return(nil).After(time.Second))) })
-	})
-	for waiting.Load() > 0 {
-		time.Sleep(time.Hour)
+	var calls sync.WaitGroup
+	for range crowd {
+		calls.Go(func() {
+			recovered(func() { handler(t.Context(), Script(Return(nil).After(time.Second))) })
+		})
 	}
+	calls.Wait()
 	time.Sleep(24 * time.Hour) // for calls that were left running
 }
 

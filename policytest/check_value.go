@@ -176,7 +176,7 @@ func checkStorm(t *testing.T, fresh func() policy.Policy) {
 	handler := fresh().Wrap(policy.Invoke)
 	var calls sync.WaitGroup
 	var books []*owner
-	for i := range 10 * crowd {
+	for i := range 5 * crowd {
 		ctx, leave := context.WithTimeout(t.Context(), time.Duration(1+rand.IntN(600))*time.Second)
 		defer leave()
 		o := &owner{bad: i%3 == 0, again: i%4 > 0, keeps: i%5 > 0, do: weather(i, leave)}
@@ -184,7 +184,7 @@ func checkStorm(t *testing.T, fresh func() policy.Policy) {
 		calls.Go(func() {
 			recovered(func() { o.free(o.call(ctx, handler)) })
 		})
-		if i%crowd == 0 {
+		if i%(crowd/2) == 0 {
 			time.Sleep(time.Minute)
 		}
 	}
@@ -215,7 +215,7 @@ func weather(i int, leave func()) func(ctx context.Context) error {
 			<-ctx.Done()
 			return ctx.Err()
 		case 6:
-			time.Sleep(time.Hour)
+			time.Sleep(time.Minute)
 		}
 		return nil
 	}

@@ -1,11 +1,11 @@
 package policytest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -50,6 +50,7 @@ var checks = []struct {
 }{
 	{"no goroutine of its own", true, checkIdle},
 	{"success passes", true, checkSuccess},
+	{"no lock across the call", true, checkLock},
 	{"error stays reachable", false, checkError},
 	{"refusal is final", false, checkFinal},
 	{"call is passed on", false, checkCall},
@@ -86,7 +87,7 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	self := ""
 	defer func() {
 		if r := recover(); r != nil {
-			t.Errorf("goroutines hang, or are left behind: %v\n%s", r, stacks(self))
+			t.Errorf("goroutines hang, or are left behind: %v\n%s", r, strings.Join(stacks(self), "\n\n"))
 		}
 	}()
 	synctest.Test(t, func(t *testing.T) {
@@ -98,27 +99,29 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 // bubbleName is how stack traces name the bubble of this goroutine:
 // "goroutine 7 [running, synctest bubble 3]:".
 func bubbleName() string {
-	header, _, _ := bytes.Cut(trace(false), []byte("]"))
-	_, name, _ := strings.Cut(string(header), ", ")
-	return name
+	_, name, _ := strings.Cut(header(trace(false)), "synctest bubble")
+	return "synctest bubble" + name
 }
 
-// stacks are those of the goroutines in the bubble of that name, testing's own left
-// out.
-func stacks(bubble string) string {
-	var in []string
-	for stack := range strings.SplitSeq(string(trace(true)), "\n\n") {
-		header, _, _ := strings.Cut(stack, "\n")
-		if bubble != "" && strings.Contains(header, bubble+"]") && !strings.Contains(stack, "created by testing/synctest.Test ") {
-			in = append(in, stack)
-		}
-	}
-	return strings.Join(in, "\n\n")
+// stacks are those of the goroutines in the bubble of that name, this one first, and
+// without synctest's own.
+func stacks(bubble string) []string {
+	return slices.DeleteFunc(strings.Split(trace(true), "\n\n"), func(stack string) bool {
+		return !strings.Contains(header(stack), bubble) ||
+			strings.Contains(stack, "\ninternal/synctest.Run(") ||
+			strings.Contains(stack, "\ncreated by testing/synctest.Test ")
+	})
 }
 
-func trace(all bool) []byte {
+// header is the line of a stack that says what its goroutine waits for.
+func header(stack string) string {
+	line, _, _ := strings.Cut(stack, "\n")
+	return line
+}
+
+func trace(all bool) string {
 	buf := make([]byte, 1<<20)
-	return buf[:runtime.Stack(buf, all)]
+	return string(buf[:runtime.Stack(buf, all)])
 }
 
 // admits fails the test unless a call is run within a year.
