@@ -42,13 +42,15 @@ func TestAnswer(t *testing.T) {
 		{"value for a refusal", fallback.Value("x"), returning(nil, policy.ErrRejected), "x", nil},
 		{
 			"If leaves others alone", fallback.Value("x", fallback.If(policy.IgnoreErrors(errCall))),
-			returning("v", errCall), "v", []error{errCall},
+			returning("v", errCall), "v",
+			[]error{errCall},
 		},
 		{"If takes a value", fallback.Value(200, fallback.If(failingStatus)), returning(503, nil), 200, nil},
 		{
 			"BEHAVIOUR 66: own error beside the call's",
 			fallback.Func(func(_ context.Context, err error) (string, error) { return "partial", errOwn }),
-			returning(nil, errCall), "partial", []error{errCall, errOwn},
+			returning(nil, errCall), "partial",
+			[]error{errCall, errOwn},
 		},
 	}
 	for _, tt := range tests {
