@@ -3,6 +3,7 @@ package breaker
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -261,7 +262,7 @@ func (b *Breaker) record(ctx context.Context, t ticket, outcome policy.Outcome, 
 		return // closed as before, and no run to reset
 	}
 
-	var now time.Duration // unknown, and not needed, for a success in windows over calls
+	now := longAgo // a success in windows over calls needs no time
 	known := s.timed || t.trial != 0 || outcome == policy.Failure
 	if known {
 		now = s.clock.Elapsed()
@@ -298,6 +299,10 @@ func (b *Breaker) change(f func(m *machine, now time.Duration)) {
 	b.mu.Unlock()
 	b.tell(context.Background())
 }
+
+// longAgo stands for a time that was not read. Elapsed time can be negative: that of a
+// synctest bubble is, on the system's clock.
+const longAgo time.Duration = math.MinInt64
 
 // publish makes the machine's state known to those without the lock, which the caller
 // holds.

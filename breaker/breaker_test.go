@@ -720,7 +720,7 @@ func TestEvents(t *testing.T) {
 	if fmt.Sprint(events.Kinds()) != fmt.Sprint(want) {
 		t.Fatalf("events %v, want %v", events.Kinds(), want)
 	}
-	if e := got[0]; e.From != "closed" || e.To != "open" || e.Reason != "1 failures in a row" || e.Delay != 30*time.Second {
+	if e := got[0]; e.From != "closed" || e.To != "open" || e.Reason != "failures in a row: 1" || e.Delay != 30*time.Second {
 		t.Errorf("opening told as %+v", e)
 	}
 	if e := got[1]; e.Policy != "breaker" || e.Name != "payments" || !errors.Is(e.Err, breaker.ErrOpen) || e.Delay != 30*time.Second {
@@ -790,4 +790,11 @@ func TestRefusalAllocatesOnce(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, func() { c.call(t.Context(), call) }); n > 1 {
 		t.Errorf("%v allocations, want the error's", n)
 	}
+}
+
+func TestKeepsTheRules(t *testing.T) {
+	policytest.Run(t, func() policy.Policy { return breaker.New("payments") })
+	policytest.Run(t, func() policy.Policy {
+		return breaker.New("payments", breaker.SlowCalls(time.Second, 1, breaker.Within(time.Minute)), breaker.Failures(50, breaker.Last(50)))
+	})
 }

@@ -187,7 +187,7 @@ func (m *machine) count(r result, now time.Duration) (reason string) {
 // condition tells which condition holds, or "".
 func (m *machine) condition(now time.Duration) string {
 	if m.consecutive > 0 && m.run >= m.consecutive {
-		return fmt.Sprintf("%d failures in a row", m.run)
+		return fmt.Sprintf("failures in a row: %d", m.run)
 	}
 	if m.rates != nil {
 		c := m.rates.Counts(now)
@@ -197,7 +197,7 @@ func (m *machine) condition(now time.Duration) string {
 	}
 	if m.failed != nil {
 		if c := m.failed.Counts(now); c.Failures >= m.failures.n {
-			return fmt.Sprintf("%d failures in %s", c.Failures, m.failures.over)
+			return fmt.Sprintf("failures in %s: %d", m.failures.over, c.Failures)
 		}
 	}
 	if m.slow != nil {
