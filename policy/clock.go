@@ -9,8 +9,8 @@ import (
 type Clock interface {
 	// Now is the time of day, for showing. It may be stepped.
 	Now() time.Time
-	// Elapsed is the time since a fixed start. It never steps and never runs
-	// back; policies measure with nothing else.
+	// Elapsed is the time since a fixed start, at least 0. It never steps and never
+	// runs back; policies measure with nothing else.
 	Elapsed() time.Duration
 	// AfterFunc runs f once d has passed, at once if d ≤ 0.
 	AfterFunc(d time.Duration, f func()) Timer
@@ -24,12 +24,23 @@ type Timer interface{ Stop() bool }
 // of Elapsed costs some 25 ns.
 var SystemClock Clock = systemClock{}
 
-var start = time.Now()
+var (
+	start = time.Now()
+	// A synctest bubble has no monotonic reading, and begins in 2000, before start.
+	bubble = start.Sub(time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC))
+)
 
 type systemClock struct{}
 
-func (systemClock) Now() time.Time         { return time.Now() }
-func (systemClock) Elapsed() time.Duration { return time.Since(start) }
+func (systemClock) Now() time.Time { return time.Now() }
+
+func (systemClock) Elapsed() time.Duration {
+	d := time.Since(start)
+	if d < 0 {
+		d += bubble
+	}
+	return d
+}
 
 func (systemClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
 
