@@ -1,0 +1,321 @@
+package timeout
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-go/holdfast/policy"
+)
+
+// A callContext is the ctx of one call: the caller's, with the limit on it. While
+// nobody asks for Done it is these few words and no more; then it makes a standard
+// context and hands Done and Value to it, so that package context knows it for one of
+// its own and hooks children up without a goroutine.
+type callContext struct {
+	parent  context.Context
+	timeout *Timeout
+	start   time.Duration // by the policy's clock
+	limit   time.Duration // ≤ 0: none
+	keeper  bool          // the limit may have to be lifted
+
+	state    atomic.Uint32
+	inner    atomic.Pointer[standard]  // set once
+	deadline atomic.Pointer[time.Time] // the limit's, once it was told; on the SystemClock only
+}
+
+// The states. A context leaves live and lifted once, for good; what it enters then
+// is what Err says ever after.
+const (
+	live     uint32 = iota
+	lifted          // live, without the limit: the value is kept
+	struck          // by the limit; the timer of inner may be late
+	ended           // as inner has
+	finished        // the call returned, and nobody had asked for Done
+)
+
+// A standard is what a callContext hands Done and Value to.
+type standard struct {
+	context.Context
+
+	cancel context.CancelFunc
+	timed  bool           // its deadline is the limit's
+	cause  *ExceededError // the limit's; nil where the caller's end comes first
+	timer  policy.Timer   // the limit's, where it may have to be lifted
+}
+
+func (t *Timeout) derive(ctx context.Context, call policy.Call, limit time.Duration) *callContext {
+	_, keeper := call.(policy.Keeper)
+	return &callContext{
+		parent:  ctx,
+		timeout: t,
+		start:   t.settings.clock.Elapsed(),
+		limit:   limit,
+		keeper:  keeper,
+	}
+}
+
+func (c *callContext) Deadline() (time.Time, bool) {
+	if c.limit <= 0 || c.state.Load() == lifted {
+		return c.parent.Deadline()
+	}
+	if s := c.inner.Load(); s != nil && s.timed {
+		return s.Deadline()
+	}
+	ours := c.ours(c.left())
+	if c.timeout.settings.system && !c.deadline.CompareAndSwap(nil, &ours) {
+		ours = *c.deadline.Load()
+	}
+	if callers, ok := c.parent.Deadline(); ok && !ours.Before(callers) {
+		return callers, true
+	}
+	return ours, true
+}
+
+func (c *callContext) Done() <-chan struct{} {
+	s := c.standard()
+	if c.state.Load() == struck && s.Err() == nil {
+		return done
+	}
+	return s.Done()
+}
+
+func (c *callContext) Err() error {
+	switch state := c.state.Load(); state {
+	case struck:
+		return context.DeadlineExceeded
+	case ended:
+		return c.inner.Load().Err()
+	case finished:
+		return context.Canceled
+	default:
+		return c.look(state)
+	}
+}
+
+func (c *callContext) Value(key any) any {
+	switch state, s := c.state.Load(), c.inner.Load(); {
+	case state == struck && context.Cause(s) != error(s.cause):
+		return expired(c.parent, s.cause).Value(key)
+	case state == finished:
+		return c.standard().Value(key) // for package context, which looks here for the cause
+	case s != nil:
+		return s.Value(key)
+	default:
+		return c.parent.Value(key)
+	}
+}
+
+// String is for package fmt, which would read the fields without care for others.
+func (c *callContext) String() string {
+	return fmt.Sprintf("%v.Timeout(%q, %v)", c.parent, c.timeout.settings.name, c.limit)
+}
+
+// look finds out whether a context that is live or lifted has ended, and settles it
+// then.
+func (c *callContext) look(state uint32) error {
+	s := c.inner.Load()
+	if s == nil {
+		if c.parent.Err() == nil && (state == lifted || !c.passed()) {
+			return nil
+		}
+		s = c.standard() // has ended already, unless the caller's own timer is late
+	}
+	err := s.Err()
+	switch {
+	case c.byLimit(state, s, err):
+		c.state.CompareAndSwap(state, struck)
+	case err != nil:
+		c.state.CompareAndSwap(state, ended)
+	default:
+		return nil
+	}
+	return c.Err() // as whoever was first has settled it
+}
+
+// byLimit tells whether it is the limit that has ended s, which may not know yet.
+func (c *callContext) byLimit(state uint32, s *standard, err error) bool {
+	switch {
+	case s.cause == nil:
+		return false
+	case err == nil:
+		return state == live && c.passed()
+	case context.Cause(s) == error(s.cause):
+		return true
+	case state == lifted || err != context.DeadlineExceeded || !c.passed():
+		return false
+	default: // a caller's deadline that is later, but whose timer was quicker
+		_, ok := c.parent.Deadline()
+		return ok || c.parent.Err() == nil
+	}
+}
+
+// exceeded is the cause if the limit has ended the context, else nil.
+func (c *callContext) exceeded() *ExceededError {
+	if c.Err() == nil || c.state.Load() != struck {
+		return nil
+	}
+	return c.inner.Load().cause
+}
+
+// release ends the context of a call that has returned, or has the value end it. A
+// value that is kept is not under the limit any more.
+func (c *callContext) release(call policy.Call, value any) {
+	if c.keeper && value != nil {
+		kept := false
+		defer func() {
+			if !kept {
+				c.finish()
+			}
+		}()
+		c.lift()
+		kept = call.(policy.Keeper).Keep(value, c.finish)
+		return
+	}
+	c.finish()
+}
+
+// lift takes the limit off, unless it has struck.
+func (c *callContext) lift() {
+	if !c.state.CompareAndSwap(live, lifted) {
+		return
+	}
+	if s := c.inner.Load(); s != nil {
+		s.lift()
+	}
+}
+
+// finish cancels the context and frees what it holds. It may be called again.
+func (c *callContext) finish() {
+	if c.inner.Load() == nil && !c.state.CompareAndSwap(live, finished) {
+		c.state.CompareAndSwap(lifted, finished)
+	}
+	if s := c.inner.Load(); s != nil { // perhaps made meanwhile
+		s.cancel()
+	}
+}
+
+// standard returns inner, and makes it when first asked.
+func (c *callContext) standard() *standard {
+	if s := c.inner.Load(); s != nil {
+		return s
+	}
+	s := c.newStandard()
+	if !c.inner.CompareAndSwap(nil, s) {
+		s.cancel()
+		return c.inner.Load()
+	}
+	switch c.state.Load() { // lift and finish look at inner after they have set the state
+	case lifted:
+		s.lift()
+	case finished:
+		s.cancel()
+	}
+	return s
+}
+
+// newStandard decides whose end comes first, the caller's or the limit's.
+func (c *callContext) newStandard() *standard {
+	switch state := c.state.Load(); {
+	case state == finished:
+		return following(context.WithoutCancel(c.parent))
+	case state == lifted || c.limit <= 0:
+		return following(c.parent)
+	}
+	left := c.left()
+	ours := c.ours(left)
+	callers, ok := c.parent.Deadline()
+	if ok && !ours.Before(callers) {
+		return following(c.parent)
+	}
+	cause := c.cause()
+	if left > 0 {
+		return c.arm(left, ours, cause)
+	}
+	// Both may have ended before anybody asked. Deadlines can be compared; a
+	// cancellation may have come first, so it has.
+	if err := c.parent.Err(); err != nil && (!ok || err != context.DeadlineExceeded) {
+		return following(c.parent)
+	}
+	return &standard{Context: expired(c.parent, cause), cancel: func() {}, cause: cause}
+}
+
+// arm makes a standard context with a timer, one that can be lifted if need be.
+func (c *callContext) arm(left time.Duration, ours time.Time, cause *ExceededError) *standard {
+	s, settings := &standard{cause: cause}, &c.timeout.settings
+	if settings.system && !c.keeper {
+		s.timed = true
+		s.Context, s.cancel = context.WithDeadlineCause(c.parent, ours, cause)
+		return s
+	}
+	tap := &tapClock{Clock: settings.clock}
+	s.Context, s.cancel = policy.WithTimeout(c.parent, tap, left, cause)
+	s.timer = tap.timer
+	return s
+}
+
+// ours is the limit's deadline, with left before it. left was read before the clock's
+// Now is: in doubt, the caller's deadline is the earlier.
+func (c *callContext) ours(left time.Duration) time.Time {
+	if deadline := c.deadline.Load(); deadline != nil {
+		return *deadline
+	}
+	return c.timeout.settings.clock.Now().Add(left)
+}
+
+// cause is shared by the calls of a fixed limit.
+func (c *callContext) cause() *ExceededError {
+	if c.timeout.cause.Limit == c.limit {
+		return c.timeout.cause
+	}
+	return &ExceededError{Name: c.timeout.settings.name, Limit: c.limit}
+}
+
+func (c *callContext) passed() bool { return c.limit > 0 && c.left() <= 0 }
+
+func (c *callContext) left() time.Duration { return c.limit - c.spent() }
+
+// spent is never negative, so that no limit less it overflows.
+func (c *callContext) spent() time.Duration {
+	return max(0, c.timeout.settings.clock.Elapsed()-c.start)
+}
+
+// lift stops the timer, and nothing else.
+func (s *standard) lift() {
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}
+
+// following ends when parent does.
+func following(parent context.Context) *standard {
+	ctx, cancel := context.WithCancel(parent)
+	return &standard{Context: ctx, cancel: cancel}
+}
+
+// expired is a context with the values of parent, ended by a deadline.
+func expired(parent context.Context, cause error) context.Context {
+	ctx, cancel := context.WithDeadlineCause(context.WithoutCancel(parent), time.Time{}, cause)
+	cancel()
+	return ctx
+}
+
+// done is closed.
+var done = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// A tapClock hands out the one timer it has set, which policy.WithTimeout keeps to
+// itself.
+type tapClock struct {
+	policy.Clock
+	timer policy.Timer
+}
+
+func (c *tapClock) AfterFunc(d time.Duration, f func()) policy.Timer {
+	c.timer = c.Clock.AfterFunc(d, f)
+	return c.timer
+}
