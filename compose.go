@@ -98,10 +98,8 @@ func (p *Pipeline) Named(name string) *Pipeline {
 // Wrap implements [policy.Policy]: p's policies around next. Calls through it emit no
 // call.done: that is told by the pipeline that was given to Do or Run.
 func (p *Pipeline) Wrap(next policy.Handler) policy.Handler {
-	for _, layer := range p.policies {
-		next = layer.Wrap(next)
-	}
-	return next
+	nested := &Pipeline{handler: wrapAll(p.policies, next)}
+	return nested.run
 }
 
 // Policies returns p's policies from the call outward, those of nested pipelines in
@@ -187,9 +185,15 @@ func noValue[T any](value any, err error) (T, error) {
 }
 
 func chain(policies []policy.Policy) *Pipeline {
-	p := &Pipeline{policies: slices.Clone(policies)}
-	p.handler = p.Wrap(policy.Invoke)
-	return p
+	policies = slices.Clone(policies)
+	return &Pipeline{policies: policies, handler: wrapAll(policies, policy.Invoke)}
+}
+
+func wrapAll(policies []policy.Policy, handler policy.Handler) policy.Handler {
+	for _, p := range policies {
+		handler = p.Wrap(handler)
+	}
+	return handler
 }
 
 // run asks no policy if the caller has already given up.

@@ -191,8 +191,11 @@ func (p *Pipeline) Advice() []string {
 				advice = append(advice, fmt.Sprintf("%s has no breaker inside it: in an outage it multiplies the load.", l.label))
 			}
 			if inner, ok := first(inside, kindRetry); ok {
-				advice = append(advice, fmt.Sprintf("%s is around %s: their attempts multiply, to %d.",
-					l.label, inner.label, saturatingProduct(inner.attempts(), l.attempts())))
+				product := l.attempts()
+				for _, other := range inside {
+					product = saturatingProduct(product, other.attempts())
+				}
+				advice = append(advice, fmt.Sprintf("%s is around %s: their attempts multiply, to %d.", l.label, inner.label, product))
 			}
 		case kindTimeout:
 			advice = append(advice, adviseTotal(l, inside)...)

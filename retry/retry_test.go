@@ -344,6 +344,12 @@ func TestEvents(t *testing.T) {
 			{policy.AttemptDone, 2, policy.Ignored, second, 0},
 			{policy.RetryExhausted, 2, policy.Ignored, 4 * second, 0},
 		}},
+		{"final later", []answer{fail(errCall), fail(retry.Permanent(errCall))}, []event{
+			{policy.AttemptDone, 1, policy.Failure, second, 0},
+			{policy.RetryScheduled, 1, policy.Failure, 0, 2 * second},
+			{policy.AttemptDone, 2, policy.Failure, second, 0},
+			{policy.RetryExhausted, 2, policy.Failure, 4 * second, 0},
+		}},
 		{"final at first", []answer{fail(retry.Permanent(errCall))}, []event{
 			{policy.AttemptDone, 1, policy.Failure, second, 0},
 		}},

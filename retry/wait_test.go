@@ -303,6 +303,31 @@ func TestCancelAtEveryStep(t *testing.T) {
 	}
 }
 
+// A wait that ctx ends leaves no timer behind.
+func TestCutWaitLeavesNoTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		clock := policytest.NewClock(time.Unix(0, 0))
+		handler := retry.New(retry.Clock(clock), retry.Constant(time.Hour)).Wrap(policy.Invoke)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := handler(ctx, returning(nil, errCall))
+			ended <- err
+		}()
+		synctest.Wait()
+		if n := clock.Pending(); n != 1 {
+			t.Fatalf("%d timers during the wait, want 1", n)
+		}
+		clock.Advance(time.Hour) // into the second wait
+		synctest.Wait()
+		cancel()
+		checkVerdict(t, <-ended, verdict{2, context.Canceled, errCall})
+		if n := clock.Pending(); n != 0 {
+			t.Errorf("%d timers left behind", n)
+		}
+	})
+}
+
 // stepping is a Keeper that returns its number beside an error, and tells its steps.
 type stepping struct {
 	at        func(step string)
