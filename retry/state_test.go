@@ -96,14 +96,14 @@ func TestLateAttempts(t *testing.T) {
 }
 
 func FuzzDelays(f *testing.F) {
-	f.Add(int64(1), int64(math.MaxInt64), uint8(Decorrelated), uint64(10), uint16(100))
-	f.Add(int64(math.MaxInt64), int64(math.MaxInt64), uint8(Equal), uint64(2), uint16(3))
-	f.Add(int64(math.MaxInt64/3), int64(math.MaxInt64), uint8(Full), uint64(6), uint16(70))
-	f.Add(int64(math.MaxInt64/2), int64(math.MaxInt64), uint8(Decorrelated), uint64(8), uint16(3))
-	f.Add(int64(0), int64(0), uint8(None), uint64(5), uint16(2))
+	f.Add(int64(1), int64(math.MaxInt64), uint8(Decorrelated-Full), uint64(10), uint16(100))
+	f.Add(int64(math.MaxInt64), int64(math.MaxInt64), uint8(Equal-Full), uint64(2), uint16(3))
+	f.Add(int64(math.MaxInt64/3), int64(math.MaxInt64), uint8(0), uint64(6), uint16(70))
+	f.Add(int64(math.MaxInt64/2), int64(math.MaxInt64), uint8(Decorrelated-Full), uint64(8), uint16(3))
+	f.Add(int64(0), int64(0), uint8(None-Full), uint64(5), uint16(2))
 	f.Fuzz(func(t *testing.T, base, limit int64, jitter uint8, seed uint64, attempts uint16) {
 		s := settings{attempts: 1, name: "x", maxElapsed: 1, base: time.Duration(base), max: time.Duration(limit)}
-		s.jitter, s.strategy = JitterKind(jitter), exponential
+		s.jitter, s.strategy = Full+JitterKind(jitter%4), exponential
 		if seed%2 == 1 {
 			s.strategy, s.max = constant, s.base
 		}
