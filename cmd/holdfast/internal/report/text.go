@@ -1,0 +1,131 @@
+// Package report prints what the lab's scenarios showed.
+package report
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/scenario"
+)
+
+// Text prints tables for people.
+type Text struct {
+	Out    io.Writer
+	Colour bool
+}
+
+// Begin tells what is about to run, and how long it will take.
+func (t Text) Begin(scenarios []scenario.Scenario, pace scenario.Pace) error {
+	var takes time.Duration
+	for _, s := range scenarios {
+		takes += s.Takes
+	}
+	_, err := fmt.Fprintf(t.Out, "%s at speed %v: about %s. Times are unscaled, except those marked real.\n",
+		count(len(scenarios), "scenario"), float64(pace), seconds(pace.Of(takes)))
+	return err
+}
+
+// Result prints the table of one scenario.
+func (t Text) Result(r scenario.Result) error {
+	if _, err := fmt.Fprintf(t.Out, "\n%s  %s\n", t.paint(r.Scenario, text.Bold), r.Shows); err != nil {
+		return err
+	}
+	if r.Error != "" {
+		_, err := fmt.Fprintf(t.Out, "  %s  %s\n", t.paint("FAIL", text.FgRed, text.Bold), r.Error)
+		return err
+	}
+	_, err := fmt.Fprintf(t.Out, "%s\n%s", t.checks(r.Checks), note(r))
+	return err
+}
+
+// End sums up.
+func (t Text) End(results []scenario.Result, took time.Duration) error {
+	var failed []string
+	for _, r := range results {
+		if !r.OK {
+			failed = append(failed, r.Scenario)
+		}
+	}
+	verdict := t.paint("all showed what they must", text.FgGreen)
+	if len(failed) > 0 {
+		verdict = t.paint(fmt.Sprintf("%d did not show what it must: %v", len(failed), failed), text.FgRed, text.Bold)
+	}
+	_, err := fmt.Fprintf(t.Out, "\n%s in %s: %s\n", count(len(results), "scenario"), seconds(took), verdict)
+	return err
+}
+
+// List prints the names of the scenarios, how long each takes at full speed, and what
+// it shows.
+func (t Text) List(scenarios []scenario.Scenario) error {
+	w := newTable()
+	for _, s := range scenarios {
+		w.AppendRow(table.Row{s.Name, fmt.Sprintf("%.0f s", s.Takes.Seconds()), s.Shows})
+	}
+	w.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignRight}})
+	_, err := fmt.Fprintln(t.Out, w.Render())
+	return err
+}
+
+// note tells what the machine's part in the result was.
+func note(r scenario.Result) string {
+	switch {
+	case r.Disturbed():
+		return fmt.Sprintf("  This machine is too busy for this speed: it stalled for %d ms (real), in the last of %s.\n",
+			r.StalledMS, count(r.Runs, "run"))
+	case r.Runs > 1:
+		return fmt.Sprintf("  Run %d times: before, the machine was too busy.\n", r.Runs)
+	default:
+		return ""
+	}
+}
+
+func (t Text) checks(checks []scenario.Check) string {
+	w := newTable()
+	w.AppendHeader(table.Row{"", "", "measured", "must be", "documents"})
+	for _, c := range checks {
+		w.AppendRow(table.Row{t.verdict(c), c.Name, c.Measured, c.Expected, c.Documents})
+	}
+	return w.Render()
+}
+
+func (t Text) verdict(c scenario.Check) string {
+	switch {
+	case !c.OK:
+		return t.paint("FAIL", text.FgRed, text.Bold)
+	case c.Expected == "":
+		return ""
+	default:
+		return t.paint("ok", text.FgGreen)
+	}
+}
+
+func (t Text) paint(s string, colours ...text.Color) string {
+	if !t.Colour {
+		return s
+	}
+	return text.Colors(colours).EscapeSeq() + s + text.Reset.EscapeSeq()
+}
+
+// newTable has no lines but the one under its header.
+func newTable() table.Writer {
+	w := table.NewWriter()
+	style := table.StyleLight
+	style.Format.Header = text.FormatDefault
+	style.Options = table.Options{SeparateHeader: true}
+	w.SetStyle(style)
+	w.SuppressTrailingSpaces()
+	return w
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.0f s", max(1, d.Seconds())) }

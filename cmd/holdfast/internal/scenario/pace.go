@@ -1,0 +1,27 @@
+package scenario
+
+import (
+	"fmt"
+	"time"
+)
+
+// Pace divides the durations of a scenario: at 5, five seconds take one.
+type Pace float64
+
+// Of is how long an unscaled duration really takes.
+func (p Pace) Of(unscaled time.Duration) time.Duration {
+	return time.Duration(float64(unscaled) / float64(p))
+}
+
+// Unscaled is what a duration that was really measured stands for.
+func (p Pace) Unscaled(real time.Duration) time.Duration {
+	return time.Duration(float64(real) * float64(p))
+}
+
+// show writes a duration for people, in two or three digits.
+func show(d time.Duration) string {
+	if d < time.Second {
+		return fmt.Sprintf("%d ms", d.Round(time.Millisecond).Milliseconds())
+	}
+	return fmt.Sprintf("%.2f s", d.Seconds())
+}
