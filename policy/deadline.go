@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 )
@@ -21,12 +22,16 @@ func WithTimeout(ctx context.Context, clock Clock, d time.Duration, cause error)
 		return context.WithCancel(ctx)
 	}
 
-	expired, free := context.WithTimeoutCause(ctx, 0, cause)
+	// Not below ctx: its deadline is another clock's, and would count as sooner.
+	expired, free := context.WithTimeoutCause(context.WithoutCancel(ctx), 0, cause)
 	r := &relay{Context: ctx, done: make(chan struct{})}
 	child, cancel := context.WithCancel(r)
-	c := &clockContext{Context: child, relay: r, clock: clock, end: clock.Elapsed() + d}
-	stop := context.AfterFunc(ctx, func() { r.finish(ctx) })
+	c := &clockContext{Context: child, relay: r, clock: clock, end: saturated(clock.Elapsed(), d)}
+	stop := context.AfterFunc(ctx, r.follow)
 	timer := clock.AfterFunc(d, func() { r.finish(expired) })
+	if r.follow(); d <= 0 {
+		r.finish(expired) // now, whenever the timer comes to it
+	}
 	return c, func() {
 		timer.Stop()
 		stop()
@@ -35,7 +40,16 @@ func WithTimeout(ctx context.Context, clock Clock, d time.Duration, cause error)
 	}
 }
 
-// clockContext is a standard context below a relay, with the clock's deadline.
+func saturated(elapsed, d time.Duration) time.Duration {
+	if d > math.MaxInt64-elapsed {
+		return math.MaxInt64
+	}
+	return elapsed + d
+}
+
+// clockContext is a standard context below a relay, with the clock's deadline. The
+// caller's end reaches the relay on a goroutine of its own; whoever asks in the
+// meantime brings it there.
 type clockContext struct {
 	context.Context
 
@@ -48,13 +62,15 @@ func (c *clockContext) Deadline() (time.Time, bool) {
 	return c.clock.Now().Add(c.end - c.clock.Elapsed()), true
 }
 
-// Err looks at the relay too: it knows of the caller's end a moment before the
-// standard context below it.
 func (c *clockContext) Err() error {
-	if err := c.Context.Err(); err != nil {
-		return err
-	}
-	return c.relay.Err()
+	c.relay.follow()
+	return c.Context.Err()
+}
+
+// Value is how context.Cause asks.
+func (c *clockContext) Value(key any) any {
+	c.relay.follow()
+	return c.Context.Value(key)
 }
 
 // A relay is a parent that can end a standard context with DeadlineExceeded, which
@@ -64,8 +80,9 @@ type relay struct {
 	context.Context // the caller's
 
 	done chan struct{}
+	once sync.Once
 
-	mu    sync.Mutex
+	mu    sync.Mutex      // guards the fields below
 	ended context.Context // answers for the relay once it has ended
 	child func()
 }
@@ -98,18 +115,24 @@ func (r *relay) current() context.Context {
 	return r.Context
 }
 
+// follow ends the relay if the caller's ctx has ended.
+func (r *relay) follow() {
+	if r.Context.Err() != nil {
+		r.finish(r.Context)
+	}
+}
+
+// finish ends the relay, and the context below it before it returns to anybody.
 func (r *relay) finish(as context.Context) {
-	r.mu.Lock()
-	if r.ended != nil {
+	r.once.Do(func() {
+		r.mu.Lock()
+		r.ended = as
+		child := r.child
+		r.child = nil
+		close(r.done)
 		r.mu.Unlock()
-		return
-	}
-	r.ended = as
-	child := r.child
-	r.child = nil
-	close(r.done)
-	r.mu.Unlock()
-	if child != nil {
-		child()
-	}
+		if child != nil {
+			child()
+		}
+	})
 }
