@@ -86,7 +86,10 @@ func (p *Pipeline) Invoke(ctx context.Context, call policy.Call) (any, error) {
 	if p.events.Observed() {
 		return p.observed(ctx, call)
 	}
-	return p.run(ctx, call)
+	if ctx.Err() != nil { // as in run, which is not inlined
+		return nil, policy.ContextError(ctx)
+	}
+	return p.handler(ctx, call)
 }
 
 // Named returns a copy of p with a name, which events and descriptions carry. The
@@ -198,8 +201,8 @@ func wrapAll(policies []policy.Policy, handler policy.Handler) policy.Handler {
 
 // run asks no policy if the caller has already given up.
 func (p *Pipeline) run(ctx context.Context, call policy.Call) (any, error) {
-	if err := policy.ContextError(ctx); err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, policy.ContextError(ctx)
 	}
 	return p.handler(ctx, call)
 }

@@ -101,8 +101,8 @@ func Build(name string, opts ...Option) (*Breaker, error) {
 // Wrap implements [policy.Policy].
 func (b *Breaker) Wrap(next policy.Handler) policy.Handler {
 	return func(ctx context.Context, call policy.Call) (value any, err error) {
-		if err := policy.ContextError(ctx); err != nil {
-			return nil, err
+		if ctx.Err() != nil {
+			return nil, policy.ContextError(ctx)
 		}
 		t, err := b.admit(ctx)
 		if err != nil {

@@ -39,8 +39,8 @@ func Func[T any](f func(ctx context.Context, err error) (T, error), opts ...Opti
 // Wrap implements [policy.Policy].
 func (f *Fallback) Wrap(next policy.Handler) policy.Handler {
 	return func(ctx context.Context, call policy.Call) (any, error) {
-		if err := policy.ContextError(ctx); err != nil {
-			return nil, err
+		if ctx.Err() != nil {
+			return nil, policy.ContextError(ctx)
 		}
 		value, err := next(ctx, call)
 		if !f.wanted(ctx, call, value, err) {
@@ -68,6 +68,9 @@ func (f *Fallback) Subscribe(o policy.Observer) (cancel func()) { return f.event
 
 // wanted tells whether the outcome is one to answer for.
 func (f *Fallback) wanted(ctx context.Context, call policy.Call, value any, err error) bool {
+	if _, judges := call.(policy.Judge); err == nil && f.settings.classify == nil && !judges {
+		return false
+	}
 	failed := f.settings.classify == nil && err != nil ||
 		policy.Judgement(f.settings.classify, call, value, err) == policy.Failure
 	return failed && !errors.Is(ctx.Err(), context.Canceled)

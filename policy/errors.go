@@ -40,14 +40,11 @@ func RetryAfter(err error) (wait time.Duration, ok bool) {
 // call of ctx.Err while ctx lives, and allocates only where a cause of its own has
 // to be joined.
 func ContextError(ctx context.Context) error {
-	if ctx.Err() == nil { // on its own, so that the check is inlined
+	err := ctx.Err()
+	if err == nil {
 		return nil
 	}
-	return endOf(ctx)
-}
-
-func endOf(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
+	cause := context.Cause(ctx)
 	if errors.Is(cause, err) {
 		return cause
 	}
