@@ -133,8 +133,8 @@ func TestDescribe(t *testing.T) {
 			"attempts=5 backoff=constant base=1s max=1s jitter=none max_elapsed=1h0m0s max_retry_after=1m0s",
 		},
 		{
-			[]retry.Option{custom, retry.MaxRetryAfter(0)},
-			"attempts=3 backoff=custom max_retry_after=0s",
+			[]retry.Option{custom, retry.MaxRetryAfter(0), retry.If(policy.DefaultClassifier)},
+			"attempts=3 backoff=custom max_retry_after=0s classifier=true",
 		},
 	}
 	for _, tt := range tests {

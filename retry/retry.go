@@ -76,6 +76,9 @@ func (r *Retry) Describe() policy.Description {
 		params = append(params, slog.Duration("max_elapsed", s.maxElapsed))
 	}
 	params = append(params, slog.Duration("max_retry_after", s.maxRetryAfter))
+	if s.classify != nil {
+		params = append(params, slog.Bool("classifier", true))
+	}
 	return policy.Description{Kind: kind, Name: s.name, Params: params}
 }
 

@@ -1,0 +1,74 @@
+package holdfasthttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast/policy"
+)
+
+// An exchange is the context of one request and its response. It ends with the
+// attempt until the header is there, and with the caller afterwards, so that no policy's
+// timeout cuts the body. Whoever reads the body ends it.
+type exchange struct {
+	ctx     context.Context // the request's
+	attempt context.Context // as the policies gave it
+	caller  context.Context
+	cancel  context.CancelCauseFunc
+	unhook  func() bool // from the attempt's end, later from the caller's; nil where both are one
+}
+
+func begin(attempt, caller context.Context) *exchange {
+	x := &exchange{attempt: attempt, caller: caller}
+	if attempt.Done() == caller.Done() {
+		x.ctx, x.cancel = context.WithCancelCause(attempt)
+		return x
+	}
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(attempt))
+	x.ctx, x.cancel = &attemptContext{ctx, attempt}, cancel
+	x.unhook = context.AfterFunc(attempt, func() { cancel(policy.ContextError(attempt)) })
+	return x
+}
+
+// establish is called when the header is there. It reports false where the attempt has
+// ended before.
+func (x *exchange) establish() bool {
+	if x.unhook == nil {
+		return true
+	}
+	if !x.unhook() {
+		return false
+	}
+	x.unhook = context.AfterFunc(x.caller, func() { x.cancel(policy.ContextError(x.caller)) })
+	return true
+}
+
+// end frees what the exchange holds. It may be called again.
+func (x *exchange) end() {
+	if x.unhook != nil {
+		x.unhook()
+	}
+	x.cancel(nil)
+}
+
+// explain makes sure that an error of an attempt that was cut says by what. A base
+// transport that looks at the context's Err, and not at its cause, sees a cancellation.
+func (x *exchange) explain(err error) error {
+	ended := policy.ContextError(x.attempt)
+	if ended == nil || errors.Is(err, x.attempt.Err()) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ended, err)
+}
+
+// attemptContext is a standard context with the attempt's deadline, which package net
+// divides among the addresses of a host.
+type attemptContext struct {
+	context.Context
+
+	attempt context.Context
+}
+
+func (c *attemptContext) Deadline() (time.Time, bool) { return c.attempt.Deadline() }
