@@ -37,7 +37,7 @@ lines to play with, and every change of the circuit's state.`,
 			}
 			l, err := lab.Start(config)
 			if err != nil {
-				return err
+				return fmt.Errorf("%w (change ports with --payment-port and --order-port)", err)
 			}
 			defer l.Close()
 			if err := welcome(out, l); err != nil {

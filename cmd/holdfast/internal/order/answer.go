@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/policy"
-	"github.com/holdfast-go/holdfast/timeout"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/payment"
 )
@@ -33,7 +32,7 @@ type Answer struct {
 // FallBack answers for a charge that failed: it is pending, and the shop will see to
 // it. It is meant for fallback.Func.
 func FallBack(_ context.Context, err error) (*Answer, error) {
-	return &Answer{Status: Pending, Reason: reason(err), Fallback: true}, nil
+	return &Answer{Status: Pending, Reason: err.Error(), Fallback: true}, nil
 }
 
 // Outcome says what the end of a charge tells about Payment's health: its 4xx say that
@@ -50,27 +49,29 @@ func paid(r payment.Receipt) *Answer {
 	return &Answer{Status: r.Status, Repeated: r.Repeated}
 }
 
-// unpaid is the answer where no receipt came. A charge that timed out may yet be made,
-// and one that was never tried will be: only an error of Payment's own is a failure.
-func unpaid(err error) (code int, a *Answer) {
-	if unknown(err) {
-		return http.StatusAccepted, &Answer{Status: Pending, Reason: reason(err)}
+// tries is what is known of an order's calls to Payment.
+type tries struct {
+	calls      int
+	unanswered int // those that Payment has not answered: it may have charged, or yet will
+}
+
+func (t *tries) add(err error) {
+	t.calls++
+	if _, answered := errors.AsType[*statusError](err); err != nil && !answered {
+		t.unanswered++
 	}
-	return http.StatusBadGateway, &Answer{Status: Failed, Reason: reason(err)}
 }
 
-func unknown(err error) bool {
-	return policy.Rejected(err) || errors.Is(err, timeout.ErrExceeded)
-}
-
-func reason(err error) string {
+// unpaid is the answer where no receipt came. What is not known is not called a
+// failure: that is only what Payment itself has said no to.
+func (t *tries) unpaid(err error) (code int, a *Answer) {
 	switch {
-	case policy.Rejected(err):
-		return fmt.Sprintf("Payment was not asked: %v", err)
-	case errors.Is(err, timeout.ErrExceeded):
-		return fmt.Sprintf("Payment has not confirmed: %v", err)
+	case t.calls == 0:
+		return http.StatusAccepted, &Answer{Status: Pending, Reason: fmt.Sprintf("Payment was not asked: %v", err)}
+	case t.unanswered > 0:
+		return http.StatusAccepted, &Answer{Status: Pending, Reason: fmt.Sprintf("Payment has not confirmed: %v", err)}
 	default:
-		return fmt.Sprintf("Payment failed: %v", err)
+		return http.StatusBadGateway, &Answer{Status: Failed, Reason: fmt.Sprintf("Payment failed: %v", err)}
 	}
 }
 

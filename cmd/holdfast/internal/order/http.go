@@ -1,6 +1,7 @@
 package order
 
 import (
+	"fmt"
 	"net/http"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/loopback"
@@ -43,15 +44,15 @@ func (s *Service) postOrder(w http.ResponseWriter, r *http.Request) {
 	defer s.waiting.enter()()
 	order := r.PathValue("order")
 	code := http.StatusOK
-	answer, calls, err := s.pay(r.Context(), order)
+	answer, tried, err := s.pay(r.Context(), order)
 	switch {
 	case err != nil:
-		code, answer = unpaid(err)
+		code, answer = tried.unpaid(err)
 		retryAfter(w.Header(), err)
 	case answer.Status == Pending:
 		code = http.StatusAccepted
 	}
-	answer.OrderID, answer.Calls = order, calls
+	answer.OrderID, answer.Calls = order, tried.calls
 	loopback.Reply(w, code, answer)
 }
 
@@ -59,7 +60,7 @@ func (s *Service) getPayment(w http.ResponseWriter, r *http.Request) {
 	receipt, err := s.paid(r.Context(), r.PathValue("order"))
 	if err != nil {
 		retryAfter(w.Header(), err)
-		loopback.Reply(w, http.StatusServiceUnavailable, loopback.Problem{Error: reason(err)})
+		loopback.Reply(w, http.StatusServiceUnavailable, loopback.Problem{Error: fmt.Sprintf("cannot ask Payment: %v", err)})
 		return
 	}
 	loopback.Reply(w, http.StatusOK, receipt)

@@ -60,19 +60,20 @@ func (s *Service) Pipeline() string { return s.charge.String() }
 // MaxInFlight is the most calls to Payment that ran at the same time.
 func (s *Service) MaxInFlight() int { _, most := s.inFlight.read(); return most }
 
-// pay charges an order through the pipeline. Each attempt counts in calls and in the
-// gauge, which a call refused by a policy does not reach.
-func (s *Service) pay(ctx context.Context, order string) (answer *Answer, calls int, err error) {
-	answer, err = holdfast.Do(ctx, s.charge, func(ctx context.Context) (*Answer, error) {
-		calls++ // attempts run one after another, on this goroutine
+// pay charges an order through the pipeline. A call that a policy refuses reaches
+// neither tries nor the gauge.
+func (s *Service) pay(ctx context.Context, order string) (*Answer, tries, error) {
+	var t tries
+	answer, err := holdfast.Do(ctx, s.charge, func(ctx context.Context) (*Answer, error) {
 		defer s.inFlight.enter()()
 		receipt, err := s.payment.charge(ctx, order)
+		t.add(err) // attempts run one after another, on this goroutine
 		if err != nil {
 			return nil, err
 		}
 		return paid(receipt), nil
 	})
-	return answer, calls, err
+	return answer, t, err
 }
 
 // paid asks Payment what became of an order.

@@ -17,7 +17,10 @@ type Progress struct {
 // ShowProgress shows a bar on a terminal until Stop is called.
 func ShowProgress(terminal io.Writer, name string, orders int) *Progress {
 	p := &Progress{
-		bar:  &progress.Tracker{Message: name, Total: int64(orders), RemoveOnCompletion: true},
+		bar: &progress.Tracker{
+			Message: name, Total: int64(orders),
+			AutoStopDisabled: true, RemoveOnCompletion: true, // it stays until Stop: answers are not the end
+		},
 		w:    progress.NewWriter(),
 		done: make(chan struct{}),
 	}

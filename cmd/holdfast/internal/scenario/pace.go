@@ -13,9 +13,9 @@ func (p Pace) Of(unscaled time.Duration) time.Duration {
 	return time.Duration(float64(unscaled) / float64(p))
 }
 
-// Unscaled is what a duration that was really measured stands for.
-func (p Pace) Unscaled(real time.Duration) time.Duration {
-	return time.Duration(float64(real) * float64(p))
+// Unscaled is what a duration that was measured stands for.
+func (p Pace) Unscaled(measured time.Duration) time.Duration {
+	return time.Duration(float64(measured) * float64(p))
 }
 
 // show writes a duration for people, in two or three digits.
