@@ -27,7 +27,7 @@ import (
 // Plans: about three minutes, and half a minute.
 var (
 	fullPlan  = measure.Plan{Rounds: 25, Batch: 10 * time.Millisecond}
-	quickPlan = measure.Plan{Rounds: 7, Batch: 2 * time.Millisecond}
+	quickPlan = measure.Plan{Rounds: 5, Batch: 2 * time.Millisecond}
 )
 
 // plots is the folder of the plots, beside the page.

@@ -34,7 +34,7 @@ func guarded() Case {
 			peer("fortify", "", func(s *Setup) Loop {
 				return fortifyChain(fortifyGuard[*Result]().WithTimeout(newFortifyTimeout[*Result](s), s.Limit))
 			}),
-			peer("backoff v5 + gobreaker + context", "composed by hand", func(s *Setup) Loop {
+			peer("composed by hand", "backoff v5, gobreaker and context.WithTimeout", func(s *Setup) Loop {
 				return composedLoop(composed{breaker: newGobreaker(), limit: s.Limit})
 			}),
 			peer("failsafe-go, GetWithExecution", "", func(s *Setup) Loop {
@@ -53,7 +53,7 @@ func guardedUntimed() Case {
 			ours("holdfast", "", func(*Setup) Loop { return do(newGuard()) }),
 			bareCall(),
 			peer("fortify", "", func(*Setup) Loop { return fortifyChain(fortifyGuard[*Result]()) }),
-			peer("backoff v5 + gobreaker", "composed by hand", func(*Setup) Loop {
+			peer("composed by hand", "backoff v5 and gobreaker", func(*Setup) Loop {
 				return composedLoop(composed{breaker: newGobreaker()})
 			}),
 			peer("failsafe-go, Get", "", func(*Setup) Loop {
@@ -87,7 +87,7 @@ func pipelines() []Implementation {
 		ours("holdfast", "", func(s *Setup) Loop { return do(newPipeline(s)) }),
 		bareCall(),
 		contextWithTimeout(),
-		peer("backoff v5 + gobreaker + x/sync + context", "composed by hand", func(s *Setup) Loop {
+		peer("composed by hand", "backoff v5, gobreaker, x/sync semaphore and context.WithTimeout", func(s *Setup) Loop {
 			return composedLoop(composed{breaker: newRollingGobreaker(), slots: newSlots(s), limit: s.Limit})
 		}),
 		peer("failsafe-go, GetWithExecution", "", func(s *Setup) Loop {
@@ -106,7 +106,7 @@ func fullUntimed() Case {
 				return do(holdfast.Compose(bulkhead.New(s.Slots), newBreaker(TimeWindow()...), newRetry()))
 			}),
 			bareCall(),
-			peer("backoff v5 + gobreaker + x/sync", "composed by hand", func(s *Setup) Loop {
+			peer("composed by hand", "backoff v5, gobreaker and x/sync semaphore", func(s *Setup) Loop {
 				return composedLoop(composed{breaker: newRollingGobreaker(), slots: newSlots(s)})
 			}),
 			peer("failsafe-go, Get", "", func(s *Setup) Loop {

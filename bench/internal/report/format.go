@@ -31,8 +31,8 @@ func ratio(r float64) string {
 	}
 }
 
-// bytes shows a size in bytes.
-func bytes(b float64) string {
+// size shows a size in bytes.
+func size(b float64) string {
 	switch {
 	case b < 10_000:
 		return fmt.Sprintf("%.0f", b)

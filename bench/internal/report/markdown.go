@@ -15,7 +15,7 @@ func (r Report) Markdown(w io.Writer, plots string) error {
 	p := &page{w: w}
 	r.writeHead(p)
 	r.writeGoals(p)
-	p.line("## The cost of a call\n")
+	p.line("\n## The cost of a call\n")
 	p.line("Blue bars are ours, grey ones peers, orange ones floors and what is shown for scale; dark is serial, pale is two processors.\n")
 	for _, c := range r.Cases {
 		r.writeCase(p, c, plots)
@@ -116,9 +116,9 @@ func (r Report) writeMemory(p *page) {
 func memoryRows(memory []scale.Memory) [][]string {
 	rows := make([][]string, len(memory))
 	for i, m := range memory {
-		rows[i] = []string{m.Name, bytes(m.Idle), ""}
+		rows[i] = []string{m.Name, size(m.Idle), ""}
 		if m.Used != 0 {
-			rows[i][2] = bytes(m.Used)
+			rows[i][2] = size(m.Used)
 		}
 	}
 	return rows

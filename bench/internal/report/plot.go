@@ -1,8 +1,10 @@
 package report
 
 import (
+	"bytes"
 	"fmt"
 	"image/color"
+	"math"
 	"os"
 
 	"gonum.org/v1/plot"
@@ -36,27 +38,26 @@ var (
 // WriteCase draws a case to an SVG file: a bar per implementation and mode, on a
 // logarithmic axis.
 func WriteCase(path string, c CaseResult) error {
-	p := plot.New()
-	p.Title.Text = c.Title
+	p := newPlot(c.Title)
 	p.X.Label.Text = "ns per call, logarithmic (pale: two processors)"
 	p.X.Scale = plot.LogScale{}
 	p.X.Tick.Marker = powers{}
 	b := newBars(c)
 	p.Add(b)
 	p.NominalY(b.names...)
-	p.Y.LineStyle.Width, p.Y.Tick.Length = 0, 0
+	p.Y.LineStyle.Width, p.Y.Tick.Length, p.Y.Padding = 0, 0, vg.Points(30)
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = b.DataRange()
 	return save(path, p, frame+rowHeight*vg.Length(len(b.rows)))
 }
 
 // WriteChart draws a chart to an SVG file: a line per curve, on logarithmic axes.
 func WriteChart(path string, c scale.Chart) error {
-	p := plot.New()
-	p.Title.Text = c.Title
+	p := newPlot(c.Title)
 	p.X.Label.Text, p.Y.Label.Text = c.Axis, "ns per call"
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = powers{}, powers{}
-	p.Legend.Top, p.Legend.Left = true, false
+	p.Legend.Top, p.Legend.Left, p.Legend.XOffs = true, true, vg.Points(6)
+	p.Legend.Padding = vg.Points(2)
 	p.Add(plotter.NewGrid())
 	for i, curve := range c.Curves {
 		points := make(plotter.XYs, len(c.Sizes))
@@ -68,11 +69,17 @@ func WriteChart(path string, c scale.Chart) error {
 			return err
 		}
 		line.Color, line.Width = lineColors[i%len(lineColors)], vg.Points(1.5)
+		if i%2 == 1 {
+			line.Dashes = []vg.Length{vg.Points(4), vg.Points(3)} // where two curves are one, both are seen
+		}
 		dots.Color, dots.Shape = line.Color, draw.CircleGlyph{}
 		p.Add(line, dots)
 		p.Legend.Add(curve.Name, line, dots)
 	}
-	p.Y.Min, p.Y.Max = p.Y.Min/2, p.Y.Max*2*float64(len(c.Curves)) // room for the legend
+	p.X.Max *= 1.3 // room for its last number
+	p.Y.Min /= 1.5
+	legend := 0.08 * float64(len(c.Curves)) // of the height
+	p.Y.Max *= math.Pow(p.Y.Max/p.Y.Min, legend/(1-legend))
 	return save(path, p, 11*vg.Centimeter)
 }
 
@@ -81,15 +88,29 @@ func save(path string, p *plot.Plot, height vg.Length) error {
 	p.Title.Padding = vg.Points(8)
 	canvas := vgsvg.New(width, height)
 	p.Draw(draw.New(canvas))
-	f, err := os.Create(path)
-	if err != nil {
+	var svg bytes.Buffer
+	if _, err := canvas.WriteTo(&svg); err != nil {
 		return err
 	}
-	if _, err := canvas.WriteTo(f); err != nil {
-		_ = f.Close()
-		return err
+	return os.WriteFile(path, bytes.ReplaceAll(svg.Bytes(), []byte("Liberation Sans"), []byte(fonts)), 0o644)
+}
+
+// fonts stand in for one that few have; the first has the same widths.
+const fonts = "Arial,Liberation Sans,Helvetica,sans-serif"
+
+// newPlot has room for labels that another font than the one reckoned with makes wider.
+func newPlot(title string) *plot.Plot {
+	plot.DefaultFont.Typeface, plot.DefaultFont.Variant = "Liberation", "Sans"
+	p := plot.New()
+	p.Title.Text = title
+	for _, style := range []*text.Style{
+		&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle,
+		&p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle,
+	} {
+		style.Font.Variant, style.Font.Size = "Sans", vg.Points(9)
 	}
-	return f.Close()
+	p.Title.TextStyle.Font.Size = vg.Points(11)
+	return p
 }
 
 // bars draws rows of two bars from the left edge, for the axis has no zero. The first

@@ -27,7 +27,7 @@ type Memory struct {
 
 // How many are made to weigh one, and how many calls each gets.
 const (
-	weighed = 1_000
+	weighed = 500
 	calls   = 2_000
 	many    = 100_000
 )
