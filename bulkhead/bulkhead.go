@@ -90,9 +90,8 @@ type Stats struct {
 	Rejected uint64 // calls refused with a FullError so far
 }
 
-// Stats reads the numbers as they are now. It costs a few dozen nanoseconds for each
-// binary digit of the limit, and may be called at any time; calls that begin
-// meanwhile wait for it.
+// Stats reads the numbers as they are now. It costs some 10 ns for each binary
+// digit of the limit; calls that begin meanwhile wait for it.
 func (b *Bulkhead) Stats() Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()

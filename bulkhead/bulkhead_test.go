@@ -164,11 +164,13 @@ func TestWait(t *testing.T) {
 		{"almost the longest MaxWait", []bulkhead.Option{bulkhead.MaxQueue(1), bulkhead.MaxWait(math.MaxInt64 - 1)}, 0, second, second, nil},
 		{"deadline", []bulkhead.Option{bulkhead.MaxQueue(1)}, second, 2 * second, second, context.DeadlineExceeded},
 		{
-			"deadline before MaxWait", []bulkhead.Option{bulkhead.MaxQueue(1), bulkhead.MaxWait(3 * second)},
+			"deadline before MaxWait",
+			[]bulkhead.Option{bulkhead.MaxQueue(1), bulkhead.MaxWait(3 * second)},
 			second, 2 * second, second, context.DeadlineExceeded,
 		},
 		{
-			"MaxWait before deadline", []bulkhead.Option{bulkhead.MaxQueue(1), bulkhead.MaxWait(second)},
+			"MaxWait before deadline",
+			[]bulkhead.Option{bulkhead.MaxQueue(1), bulkhead.MaxWait(second)},
 			3 * second, 2 * second, second, bulkhead.ErrFull,
 		},
 	}
