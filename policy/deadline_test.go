@@ -57,7 +57,7 @@ func TestWithTimeout(t *testing.T) {
 			child, cancel := context.WithCancel(context.WithValue(ctx, key{}, "value"))
 			defer cancel()
 			var after error
-			context.AfterFunc(ctx, func() { after = context.Cause(child) })
+			context.AfterFunc(ctx, func() { after = context.Cause(ctx) })
 
 			if tt.leave > 0 {
 				clock.AfterFunc(tt.leave, func() { leave(errGone) })

@@ -3,8 +3,9 @@ package policytest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -47,25 +48,31 @@ func checkDone(t *testing.T, fresh func() policy.Policy) {
 }
 
 // Whether in the call, in a queue, or between attempts: the wait ends at the instant
-// that the caller leaves, and nothing is begun any more.
+// that the caller leaves, and nothing is begun any more. One leaves after the other,
+// the last to come first, so that none is served at the very moment that it leaves.
 func checkCancel(t *testing.T, fresh func() policy.Policy) {
 	for _, step := range []Step{Block(), Fail(errCall)} {
-		ctx, leave := context.WithCancelCause(t.Context())
-		handler, call := fresh().Wrap(policy.Invoke), &punctual{Call: Script(step), caller: ctx}
-		waiting := come(t, "one that Is context.Canceled and Is the cause", func() (error, bool) {
-			_, err := handler(ctx, call)
-			return err, ctx.Err() == nil || errors.Is(err, context.Canceled) && errors.Is(err, errGone)
-		})
-		synctest.Wait()
-		leave(errGone)
-		synctest.Wait()
-		if n := waiting.Load(); n > 0 {
-			t.Errorf("%d of %d calls go on after their caller left", n, crowd)
+		handler := fresh().Wrap(policy.Invoke)
+		var guests []*guest
+		for range crowd {
+			ctx, leave := context.WithCancelCause(t.Context())
+			guests = append(guests, come(ctx, leave, handler, step))
+		}
+		for _, g := range slices.Backward(guests) {
+			synctest.Wait()
+			served := g.returned.Load()
+			g.leave(errGone)
+			synctest.Wait()
+			if !served && !g.endedWith(errGone) {
+				t.Errorf("%s, want one that Is %v and Is its cause", g, context.Canceled)
+				break
+			}
+		}
+		for _, g := range guests {
+			g.leave(errGone)
 		}
 		time.Sleep(24 * time.Hour)
-		if n := call.late.Load(); n > 0 {
-			t.Errorf("%d attempts begin after the caller left", n)
-		}
+		late(t, guests)
 		admits(t, handler, "cancelled calls")
 	}
 }
@@ -73,57 +80,79 @@ func checkCancel(t *testing.T, fresh func() policy.Policy) {
 // The same at the caller's deadline, or sooner.
 func checkDeadline(t *testing.T, fresh func() policy.Policy) {
 	for _, step := range []Step{Block(), Fail(errCall)} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		handler, call := fresh().Wrap(policy.Invoke), &punctual{Call: Script(step), caller: ctx}
-		waiting := come(t, "the ctx's, the call's, a refusal, or none", func() (error, bool) {
-			_, err := handler(ctx, call)
-			return err, err == nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errCall) || policy.Rejected(err)
-		})
-		<-ctx.Done()
-		synctest.Wait()
-		if n := waiting.Load(); n > 0 {
-			t.Errorf("%d of %d calls go on after their deadline", n, crowd)
+		handler := fresh().Wrap(policy.Invoke)
+		var guests []*guest
+		for i := range crowd {
+			patience := time.Minute + time.Duration(crowd-i)*1_000_137 // not at the instant of another, or of the policy
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			guests = append(guests, come(ctx, nil, handler, step))
+		}
+		for _, g := range slices.Backward(guests) {
+			<-g.ctx.Done()
+			synctest.Wait()
+			answered := g.returned.Load() && (g.err == nil || errors.Is(g.err, errCall) || policy.Rejected(g.err))
+			if !answered && !g.endedWith(context.DeadlineExceeded) {
+				t.Errorf("%s, want the ctx's, the call's, a refusal, or none", g)
+				break
+			}
 		}
 		time.Sleep(24 * time.Hour)
-		if n := call.late.Load(); n > 0 {
-			t.Errorf("%d attempts begin after the deadline", n)
-		}
+		late(t, guests)
 		admits(t, handler, "expired calls")
 	}
 }
 
-// punctual counts the attempts that begin after the caller's ctx has ended.
-type punctual struct {
-	policy.Call
+// A guest is a caller, and its Call.
+type guest struct {
+	*Scripted
 
-	caller context.Context
-	late   atomic.Int64
+	ctx      context.Context
+	leave    context.CancelCauseFunc
+	returned atomic.Bool  // with err
+	late     atomic.Int64 // attempts that begin after its ctx has ended
+	err      error
 }
 
-func (p *punctual) Invoke(ctx context.Context) (any, error) {
-	if p.caller.Err() != nil {
-		p.late.Add(1)
+// come has a guest call handler.
+func come(ctx context.Context, leave context.CancelCauseFunc, handler policy.Handler, step Step) *guest {
+	g := &guest{Scripted: Script(step), ctx: ctx, leave: leave}
+	go func() {
+		_, g.err = handler(ctx, g)
+		g.returned.Store(true)
+	}()
+	return g
+}
+
+func (g *guest) Invoke(ctx context.Context) (any, error) {
+	if g.ctx.Err() != nil {
+		g.late.Add(1)
 	}
-	return p.Call.Invoke(ctx)
+	return g.Scripted.Invoke(ctx)
 }
 
-// come runs f on a crowd of goroutines and counts those that have not returned. It
-// fails the test, once, where f's error is not ok.
-func come(t *testing.T, want string, f func() (err error, ok bool)) (waiting *atomic.Int64) {
+func (g *guest) endedWith(cause error) bool {
+	return g.returned.Load() && errors.Is(g.err, g.ctx.Err()) && errors.Is(g.err, cause)
+}
+
+// String tells how the guest's call has ended.
+func (g *guest) String() string {
+	if !g.returned.Load() {
+		return "a call goes on after its ctx has ended"
+	}
+	return fmt.Sprintf("a call whose ctx has ended returns the error %v", g.err)
+}
+
+// late fails the test if attempts began after their caller's end.
+func late(t *testing.T, guests []*guest) {
 	t.Helper()
-	waiting = new(atomic.Int64)
-	waiting.Add(crowd)
-	var told sync.Once
-	for range crowd {
-		go func() {
-			defer waiting.Add(-1)
-			if err, ok := f(); !ok {
-				told.Do(func() { t.Errorf("error %v, want %s", err, want) })
-			}
-		}()
+	n := int64(0)
+	for _, g := range guests {
+		n += g.late.Load()
 	}
-	return waiting
+	if n > 0 {
+		t.Errorf("%d attempts begin after their caller's ctx has ended", n)
+	}
 }
 
 // A panic reaches the caller with its own value, and the policy lives on.

@@ -59,7 +59,8 @@ func TestRunFailsBrokenPolicies(t *testing.T) {
 		}
 	}
 	if t.Failed() {
-		t.Logf("output:\n%s", output)
+		passed := regexp.MustCompile(`(?m)^ *(=== RUN|--- PASS).*\n`)
+		t.Logf("output:\n%s", passed.ReplaceAll(output, nil))
 	}
 }
 
