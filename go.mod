@@ -3,7 +3,7 @@ module github.com/holdfast-go/holdfast
 go 1.26.0
 
 require (
-	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
-	go.uber.org/goleak v1.3.0 // indirect
-	golang.org/x/sync v0.25.0 // indirect
+	github.com/cenkalti/backoff/v4 v4.3.0
+	go.uber.org/goleak v1.3.0
+	golang.org/x/sync v0.25.0
 )
