@@ -21,14 +21,16 @@ import (
 //
 // make makes the policy. It is called several times within each check, and must
 // return a fresh policy each time, made there and then: nothing made before the
-// bubble, such as a timer or a channel, may be part of it. It should
+// bubble, such as a timer or a channel, may be part of it. The policy should
 //
 //   - take time from the system, which in a bubble is the bubble's;
 //   - let at most some 100 calls run at once: a permit that leaks is found by
 //     ending 100 calls badly;
-//   - admit a call when fresh, and once more within a year, whatever has happened;
-//   - leave a success as it is, and take as final no more than others may, such as
-//     an error that it answers with a value.
+//   - admit a call when fresh, and again within a year, whatever has happened;
+//   - leave a success as it is. It may answer an error with a value.
+//
+// What no bubble can know hangs until go test's timeout: a policy that waits for a
+// lock that nobody releases.
 func Run(t *testing.T, make func() policy.Policy) {
 	t.Helper()
 	for _, c := range checks {
