@@ -141,8 +141,10 @@ func (p *Pipeline) String() string {
 // every layer. A layer that other pipelines share tells of their calls too.
 func (p *Pipeline) Subscribe(o policy.Observer) (cancel func()) {
 	cancels := []func(){p.events.Subscribe(o)}
-	for _, layer := range p.Policies() {
-		if observable, ok := layer.(policy.Observable); ok {
+	layers := p.Policies()
+	for i, layer := range layers {
+		twice := slices.ContainsFunc(layers[:i], func(other policy.Policy) bool { return identical(other, layer) })
+		if observable, ok := layer.(policy.Observable); ok && !twice {
 			cancels = append(cancels, observable.Subscribe(o))
 		}
 	}
@@ -207,30 +209,35 @@ func (p *Pipeline) run(ctx context.Context, call policy.Call) (any, error) {
 	return p.handler(ctx, call)
 }
 
-// observed is run with a call.done at its end.
+// observed is run with a call.done at its end. A value that the panic of an observer
+// keeps from the caller is discarded.
 func (p *Pipeline) observed(ctx context.Context, call policy.Call) (value any, err error) {
-	start, returned := policy.SystemClock.Elapsed(), false
-	defer func() {
-		done := policy.Event{
+	start, returned, told := policy.SystemClock.Elapsed(), false, false
+	tell := func(outcome policy.Outcome) {
+		p.events.Emit(ctx, policy.Event{
 			Kind:     policy.CallDone,
 			Pipeline: p.name,
-			Outcome:  policy.Failure, // of a panic
+			Outcome:  outcome,
 			Err:      err,
 			Duration: policy.SystemClock.Elapsed() - start,
+		})
+	}
+	defer func() {
+		switch {
+		case !returned:
+			guard.Quiet(func() { tell(policy.Failure) })
+		case !told:
+			policy.Discard(call, value)
 		}
-		if !returned {
-			guard.Quiet(func() { p.events.Emit(ctx, done) })
-			return
-		}
-		if err != nil && ctx.Err() != nil {
-			done.Outcome = policy.Ignored
-		} else {
-			done.Outcome = policy.Judgement(nil, call, value, err)
-		}
-		p.events.Emit(ctx, done)
 	}()
 	value, err = p.run(ctx, call)
 	returned = true
+	if err != nil && ctx.Err() != nil {
+		tell(policy.Ignored)
+	} else {
+		tell(policy.Judgement(nil, call, value, err))
+	}
+	told = true
 	return value, err
 }
 

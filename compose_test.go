@@ -171,7 +171,14 @@ func TestRefusedOrders(t *testing.T) {
 			"outer timeout shorter", []policy.Policy{timeout.New(2 * time.Second), again, second},
 			[]string{"the outer timeout(1s) is not longer than timeout(2s)", "write Compose(timeout(1s), retry(attempts=3), timeout(2s))"},
 		},
-		{"outer timeout equal", []policy.Policy{second, timeout.New(time.Second)}, []string{"is not longer than"}},
+		{
+			"outer timeout equal", []policy.Policy{second, again, timeout.New(time.Second)},
+			[]string{"is not longer than", "write Compose(timeout(1s), retry(attempts=3))"},
+		},
+		{
+			"three timeouts", []policy.Policy{timeout.New(3 * time.Second), again, timeout.New(2 * time.Second), second},
+			[]string{"write Compose(timeout(1s), retry(attempts=3), timeout(2s), timeout(3s))"},
+		},
 		{"a limit per call is not compared", []policy.Policy{second, timeout.New(1, timeout.LimitFunc(func(context.Context) time.Duration { return 1 }))}, nil},
 		{"through nested pipelines", []policy.Policy{holdfast.Compose(second, again), b}, []string{"retry(attempts=3) is inside"}},
 		{"not inside an unchecked one", []policy.Policy{holdfast.Unchecked(again, b)}, nil},
@@ -238,6 +245,10 @@ func TestAdvice(t *testing.T) {
 			[]string{"around bulkhead(2), whose queue", "around ratelimit(1/1ns, burst=1), whose queue"},
 		},
 		{"slow calls around what does not wait", holdfast.Compose(second, bulkhead.New(2), slow), nil},
+		{
+			"slow calls around a queue without a wait",
+			holdfast.Compose(second, bulkhead.New(2, bulkhead.MaxQueue(1), bulkhead.MaxWait(0)), slow), nil,
+		},
 		{"in an unchecked order", holdfast.Unchecked(again, b), []string{"no timeout inside"}},
 	}
 	for _, tt := range tests {
@@ -339,6 +350,39 @@ func TestEvents(t *testing.T) {
 	if !slices.Equal(outcomes, []policy.Outcome{policy.Ignored, policy.Ignored, policy.Failure}) {
 		t.Errorf("outcomes %v", outcomes)
 	}
+}
+
+// A layer that stands in a pipeline twice tells once.
+func TestEventsOfALayerTwice(t *testing.T) {
+	again := retry.New(retry.Attempts(1))
+	p := holdfast.Compose(again, holdfast.Compose(again))
+	events := policytest.Record(p)
+	holdfast.Run(t.Context(), p, func(context.Context) error { return nil })
+	if want := []policy.Kind{policy.AttemptDone, policy.AttemptDone, policy.CallDone}; !slices.Equal(events.Kinds(), want) {
+		t.Errorf("events %v, want %v", events.Kinds(), want)
+	}
+}
+
+// keeper is a call whose value owns something.
+type keeper struct {
+	policy.CallFunc
+	discarded int
+}
+
+func (k *keeper) Keep(any, func()) bool { return true }
+func (k *keeper) Discard(any)           { k.discarded++ }
+
+// A value that the panic of an observer keeps from the caller is discarded.
+func TestObserverPanics(t *testing.T) {
+	p := holdfast.Compose()
+	p.Subscribe(policy.ObserverFunc(func(context.Context, policy.Event) { panic(errDown) }))
+	call := &keeper{CallFunc: func(context.Context) (any, error) { return "body", nil }}
+	defer func() {
+		if got := recover(); got != errDown || call.discarded != 1 {
+			t.Errorf("recovered %v, discarded %d times, want once", got, call.discarded)
+		}
+	}()
+	p.Invoke(t.Context(), call)
 }
 
 func TestUnsubscribe(t *testing.T) {

@@ -114,7 +114,8 @@ func (l layer) attempts() int {
 func (l layer) waits() bool {
 	switch l.Kind {
 	case kindBulkhead:
-		return positive(l.Param("max_queue"))
+		maxWait := l.Param("max_wait") // absent: as long as ctx allows
+		return positive(l.Param("max_queue")) && (maxWait.Kind() != slog.KindDuration || positive(maxWait))
 	case kindRateLimit:
 		return positive(l.Param("max_wait"))
 	default:
@@ -133,16 +134,12 @@ func positive(v slog.Value) bool {
 	}
 }
 
-// rightCall shows layers in the documented order, each once.
+// rightCall shows layers in the documented order, each once, the shortest timeout
+// innermost and longer ones outside the retry.
 func rightCall(layers []layer) string {
+	limits := limitsOf(layers)
 	rank := map[string]int{
-		kindTimeout: 0, kindBulkhead: 1, kindRateLimit: 2, kindBreaker: 3, kindRetry: 4, "total": 5, kindFallback: 6,
-	}
-	shortest := time.Duration(math.MaxInt64)
-	for _, l := range layers {
-		if limit, ok := l.limit(); ok {
-			shortest = min(shortest, limit)
-		}
+		kindTimeout: 0, kindBulkhead: 1, kindRateLimit: 2, kindBreaker: 3, kindRetry: 4, kindFallback: 5 + len(limits),
 	}
 
 	type ranked struct {
@@ -152,15 +149,14 @@ func rightCall(layers []layer) string {
 	var call []ranked
 	last := 0
 	for _, l := range layers {
-		if slices.ContainsFunc(call, func(r ranked) bool { return same(r.policy, l.policy) }) {
+		if slices.ContainsFunc(call, func(r ranked) bool { return r.covers(l) }) {
 			continue
 		}
-		kind := l.Kind
-		if limit, ok := l.limit(); ok && limit > shortest {
-			kind = "total"
-		}
-		if known, ok := rank[kind]; ok { // another kind stays behind what it follows
+		if known, ok := rank[l.Kind]; ok { // another kind stays behind what it follows
 			last = known
+		}
+		if limit, ok := l.limit(); ok && limit > limits[0] {
+			last = rank[kindRetry] + slices.Index(limits, limit)
 		}
 		call = append(call, ranked{l, last})
 	}
@@ -170,6 +166,25 @@ func rightCall(layers []layer) string {
 		labels[i] = r.label
 	}
 	return "Compose(" + strings.Join(labels, ", ") + ")"
+}
+
+// limitsOf returns the limits of the timeouts among layers, in order, each once.
+func limitsOf(layers []layer) []time.Duration {
+	var limits []time.Duration
+	for _, l := range layers {
+		if limit, ok := l.limit(); ok {
+			limits = append(limits, limit)
+		}
+	}
+	slices.Sort(limits)
+	return slices.Compact(limits)
+}
+
+// covers tells whether other need not stand beside l: it is the same, or as long a timeout.
+func (l layer) covers(other layer) bool {
+	mine, timed := l.limit()
+	others, alike := other.limit()
+	return same(l.policy, other.policy) || timed && alike && mine == others
 }
 
 // Advice tells, in a sentence each, what in p is legal but unwise.
@@ -264,15 +279,13 @@ func first(layers []layer, kind string) (layer, bool) {
 
 // same tells whether a and b are one breaker, bulkhead or limiter.
 func same(a, b policy.Policy) bool {
-	if reflect.ValueOf(a).Kind() != reflect.Pointer || !reflect.TypeOf(a).Comparable() || a != b {
-		return false
-	}
-	switch describe(a).Kind {
-	case kindBreaker, kindBulkhead, kindRateLimit:
-		return true
-	default:
-		return false
-	}
+	return identical(a, b) && slices.Contains([]string{kindBreaker, kindBulkhead, kindRateLimit}, describe(a).Kind)
+}
+
+// identical tells whether a and b are the same pointer. Others, such as a policy.Func,
+// cannot be compared.
+func identical(a, b policy.Policy) bool {
+	return reflect.ValueOf(a).Kind() == reflect.Pointer && a == b
 }
 
 // isNil sees a typed nil too.

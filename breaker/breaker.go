@@ -126,14 +126,15 @@ func (b *Breaker) Allow() (done func(policy.Outcome), err error) {
 	if err != nil {
 		return nil, err
 	}
-	var once sync.Once
+	var called atomic.Bool
 	return func(outcome policy.Outcome) {
-		once.Do(func() {
-			if outcome != policy.Success && outcome != policy.Failure {
-				outcome = policy.Ignored
-			}
-			b.record(ctx, t, outcome, false)
-		})
+		if called.Swap(true) {
+			return
+		}
+		if outcome != policy.Success && outcome != policy.Failure {
+			outcome = policy.Ignored
+		}
+		b.record(ctx, t, outcome, false)
 	}, nil
 }
 
@@ -156,8 +157,12 @@ func (b *Breaker) State() State {
 // again does nothing.
 func (b *Breaker) Isolate() (release func()) {
 	b.change((*machine).isolate)
-	var once sync.Once
-	return func() { once.Do(func() { b.change((*machine).release) }) }
+	var called atomic.Bool // no sync.Once: a callback may call release again
+	return func() {
+		if !called.Swap(true) {
+			b.change((*machine).release)
+		}
+	}
 }
 
 // Reset closes the circuit and empties its windows; results of running calls are late.
@@ -206,11 +211,25 @@ func (b *Breaker) admit(ctx context.Context) (ticket, error) {
 	state := b.machine.state
 	b.publish()
 	b.mu.Unlock()
-	b.tell(ctx)
 	if !ok {
+		b.tell(ctx)
 		return ticket{}, b.refuse(ctx, state, retryIn)
 	}
+	b.tellAdmitted(ctx, t)
 	return t, nil
+}
+
+// tellAdmitted is tell on behalf of a call that was admitted. If a callback panics, the
+// call will not run, and gives its place back.
+func (b *Breaker) tellAdmitted(ctx context.Context, t ticket) {
+	told := false
+	defer func() {
+		if !told {
+			b.record(ctx, t, policy.Ignored, false)
+		}
+	}()
+	b.tell(ctx)
+	told = true
 }
 
 func (b *Breaker) refuse(ctx context.Context, state State, retryIn time.Duration) error {
@@ -231,12 +250,25 @@ func (b *Breaker) refuse(ctx context.Context, state State, retryIn time.Duration
 }
 
 // settle records how the call that t admitted ended. One that has not returned has
-// panicked or ended its goroutine: that is a failure.
+// panicked or ended its goroutine: that is a failure. A value that the panic of a
+// classifier or a callback keeps from the caller is discarded.
 func (b *Breaker) settle(ctx context.Context, t ticket, call policy.Call, value any, err error, returned bool) {
 	if !returned {
 		guard.Quiet(func() { b.record(ctx, t, policy.Failure, false) })
 		return
 	}
+	settled := false
+	defer func() {
+		if !settled {
+			policy.Discard(call, value)
+		}
+	}()
+	b.judge(ctx, t, call, value, err)
+	settled = true
+}
+
+// judge records what the outcome of a call that has returned says.
+func (b *Breaker) judge(ctx context.Context, t ticket, call policy.Call, value any, err error) {
 	if _, judges := call.(policy.Judge); err == nil && b.settings.classify == nil && !judges {
 		b.record(ctx, t, policy.Success, false)
 		return

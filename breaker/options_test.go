@@ -44,6 +44,10 @@ func TestBadSettings(t *testing.T) {
 			"minimum above SlowCalls' window",
 			options{breaker.SlowCalls(time.Second, .5, last), breaker.MinimumCalls(11)}, "MinimumCalls(11): must be at most the size of Last(10)",
 		},
+		{
+			"minimum above Failures' window, the only one",
+			options{breaker.Failures(1, last), breaker.MinimumCalls(11)}, "MinimumCalls(11): must be at most the size of Last(10)",
+		},
 		{"open for 0", options{breaker.OpenFor(0)}, "OpenFor(0s): must be greater than 0"},
 		{"open for less", options{breaker.OpenFor(-time.Second)}, "OpenFor(-1s): must be greater than 0"},
 		{"backoff from 0", options{breaker.OpenBackoff(0, time.Second)}, "OpenBackoff(0s, 1s): must be 0 < base ≤ max"},

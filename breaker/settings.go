@@ -173,6 +173,9 @@ func (s *settings) checkMinimum(faults *fault.List) {
 	if s.slowCalls != nil {
 		fits(s.slowCalls.over)
 	}
+	if s.failures != nil && s.failureRate == nil { // then Stats tells the rate in Failures' window
+		fits(s.failures.over)
+	}
 }
 
 func (r *rateSettings) check(faults *fault.List, setting string) {

@@ -285,11 +285,12 @@ func (m *machine) release(now time.Duration) {
 }
 
 // reset closes the circuit, also one that is closed, whose running calls are then late.
-// Under an isolation the circuit is closed already.
+// Under an isolation it closes what that hides, and no call runs that could be late.
 func (m *machine) reset(now time.Duration) {
 	now = m.advance(now)
 	switch m.state {
 	case Isolated:
+		m.close(now)
 	case Closed:
 		m.generation++
 		m.close(now)

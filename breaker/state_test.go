@@ -264,6 +264,7 @@ func FuzzMachine(f *testing.F) {
 				b.Reset()
 				switch naive.state {
 				case Isolated:
+					naive.openings = 0
 				case Closed:
 					naive.renew()
 				default:

@@ -66,13 +66,21 @@ func (f *Fallback) Describe() policy.Description {
 // Subscribe implements [policy.Observable]: fallback.used and fallback.failed.
 func (f *Fallback) Subscribe(o policy.Observer) (cancel func()) { return f.events.Subscribe(o) }
 
-// wanted tells whether the outcome is one to answer for.
+// wanted tells whether the outcome is one to answer for. A value that the panic of a
+// classifier keeps from the caller is discarded.
 func (f *Fallback) wanted(ctx context.Context, call policy.Call, value any, err error) bool {
+	judged := false
+	defer func() {
+		if !judged {
+			policy.Discard(call, value)
+		}
+	}()
 	if _, judges := call.(policy.Judge); err == nil && f.settings.classify == nil && !judges {
 		return false
 	}
 	failed := f.settings.classify == nil && err != nil ||
 		policy.Judgement(f.settings.classify, call, value, err) == policy.Failure
+	judged = true
 	return failed && !errors.Is(ctx.Err(), context.Canceled)
 }
 

@@ -148,6 +148,18 @@ func TestReplacedValueIsDiscarded(t *testing.T) {
 	}
 }
 
+// A value that the panic of a classifier keeps from the caller is discarded.
+func TestClassifierPanics(t *testing.T) {
+	call := &judged{value: "body"}
+	defer func() {
+		if got := recover(); got != errOwn || len(call.discarded) != 1 {
+			t.Errorf("recovered %v, discarded %v, want the call's value", got, call.discarded)
+		}
+	}()
+	f := fallback.Value("x", fallback.If(func(any, error) policy.Outcome { panic(errOwn) }))
+	f.Wrap(policy.Invoke)(t.Context(), call)
+}
+
 func TestEvents(t *testing.T) {
 	f := fallback.Func(func(_ context.Context, err error) (int, error) {
 		if errors.Is(err, errCall) {
