@@ -1,6 +1,7 @@
 package bulkhead
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"log/slog"
@@ -22,12 +23,20 @@ import (
 // a [policy.Keeper], keeps, until it is released.
 type Bulkhead struct {
 	settings settings
-	slots    *semaphore.Weighted // the slots, and the line of those that wait for one
+	slots    *semaphore.Weighted
 	events   policy.Events
 
-	mu       sync.Mutex // guards the fields below; not held during a wait
-	queued   int
-	rejected uint64
+	rejected atomic.Uint64
+
+	// The semaphore has a line of its own, but does not tell who in it has been served
+	// and who still waits: calls would be refused for a queue that is already empty.
+	//
+	// waiting is the length of line, and one more while a call looks whether it has to
+	// join. It changes under mu; while it is 0, slots come and go without the lock.
+	waiting atomic.Int64
+
+	mu   sync.Mutex // guards line; not held during a wait
+	line list.List  // of those who wait: a chan struct{} each, closed once a slot is theirs
 }
 
 // New makes a bulkhead with limit ≥ 1 slots. It panics on a bad setting.
@@ -44,9 +53,8 @@ func Build(limit int, opts ...Option) (*Bulkhead, error) { return build(limit, o
 
 // Wrap implements [policy.Policy].
 func (b *Bulkhead) Wrap(next policy.Handler) policy.Handler {
-	slots := b.slots
 	return func(ctx context.Context, call policy.Call) (any, error) {
-		if ctx.Err() != nil || !slots.TryAcquire(1) {
+		if ctx.Err() != nil || b.waiting.Load() > 0 || !b.slots.TryAcquire(1) {
 			if err := b.enter(ctx); err != nil {
 				return nil, err
 			}
@@ -54,7 +62,7 @@ func (b *Bulkhead) Wrap(next policy.Handler) policy.Handler {
 		held := true
 		defer func() {
 			if held {
-				slots.Release(1)
+				b.release()
 			}
 		}()
 		value, err := next(ctx, call)
@@ -70,12 +78,10 @@ func (b *Bulkhead) Wrap(next policy.Handler) policy.Handler {
 // waits if MaxQueue allows, and returns a [FullError] or [policy.ContextError] if it
 // gets none. Release gives the slot back; calling it again does nothing.
 func (b *Bulkhead) Acquire(ctx context.Context) (release func(), err error) {
-	if ctx.Err() != nil || !b.slots.TryAcquire(1) {
-		if err := b.enter(ctx); err != nil {
-			return nil, err
-		}
+	if err := b.enter(ctx); err != nil {
+		return nil, err
 	}
-	return (&slot{of: b.slots}).release, nil
+	return (&slot{of: b}).release, nil
 }
 
 // Name is the name that events, errors and descriptions carry.
@@ -85,7 +91,7 @@ func (b *Bulkhead) Name() string { return b.settings.name }
 type Stats struct {
 	Limit    int
 	InFlight int // slots taken
-	Queued   int // calls that wait; one that was handed its slot counts until it wakes
+	Queued   int // calls that wait
 	MaxQueue int
 	Rejected uint64 // calls refused with a FullError so far
 }
@@ -95,12 +101,13 @@ type Stats struct {
 func (b *Bulkhead) Stats() Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.serveLocked()
 	return Stats{
 		Limit:    b.settings.limit,
 		InFlight: b.settings.limit - b.freeLocked(),
-		Queued:   b.queued,
+		Queued:   b.line.Len(),
 		MaxQueue: b.settings.maxQueue,
-		Rejected: b.rejected,
+		Rejected: b.rejected.Load(),
 	}
 }
 
@@ -116,77 +123,131 @@ func (b *Bulkhead) Describe() policy.Description {
 // Subscribe implements [policy.Observable]: bulkhead.queued and bulkhead.rejected.
 func (b *Bulkhead) Subscribe(o policy.Observer) (cancel func()) { return b.events.Subscribe(o) }
 
-// enter takes a slot, and waits for one where that is allowed. It tries under the
-// lock before it believes that there is none: an earlier try may have met a reader of
-// Stats with the free ones in its hands.
+// enter takes a slot, and waits for one where that is allowed.
 func (b *Bulkhead) enter(ctx context.Context) error {
 	if err := policy.ContextError(ctx); err != nil {
 		return err
 	}
-	b.mu.Lock()
-	if b.slots.TryAcquire(1) {
-		b.mu.Unlock()
+	place, queued, ok := b.join()
+	switch {
+	case !ok:
+		return b.refuse(ctx, queued, "no place in the queue")
+	case place == nil:
 		return nil
 	}
-	if b.queued >= b.settings.maxQueue || b.settings.maxWait == 0 {
-		full := b.refuseLocked()
-		b.mu.Unlock()
-		return b.tellRefusal(ctx, full, "no place in the queue")
-	}
-	b.queued++
-	b.mu.Unlock()
-	return b.wait(ctx)
+	b.tellQueued(ctx, place)
+	b.await(ctx, place)
+	return b.conclude(ctx, place)
 }
 
-// wait takes a place in the queue, which is already counted, until it has a slot.
-func (b *Bulkhead) wait(ctx context.Context) error {
-	err := b.stand(ctx)
-	if err == nil {
-		return nil
+// join takes a slot, else a place in the line, else tells how many have one.
+//
+// It tries under the lock before it believes that there is no slot: an earlier try may
+// have met a reader of Stats with the free ones in its hands. It counts as waiting
+// before it tries, so that whoever gives a slot back after that serves the line.
+func (b *Bulkhead) join() (place *list.Element, queued int, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting.Add(1)
+	b.serveLocked()
+	queued = b.line.Len()
+	if queued > 0 || !b.slots.TryAcquire(1) {
+		if queued < b.settings.maxQueue && b.settings.maxWait > 0 {
+			return b.line.PushBack(make(chan struct{})), queued, true
+		}
+		b.waiting.Add(-1)
+		return nil, queued, false
 	}
-	if ended := policy.ContextError(ctx); ended != nil {
+	b.waiting.Add(-1)
+	return nil, queued, true
+}
+
+// await returns when a slot is there, MaxWait has passed, or ctx has ended.
+func (b *Bulkhead) await(ctx context.Context, place *list.Element) {
+	var expired chan struct{}
+	if b.settings.maxWait != forever {
+		expired = make(chan struct{})
+		timer := b.settings.clock.AfterFunc(b.settings.maxWait, func() { close(expired) })
+		defer timer.Stop()
+	}
+	select {
+	case <-place.Value.(chan struct{}):
+	case <-ctx.Done():
+	case <-expired:
+	}
+}
+
+// conclude decides a wait that is over, by what holds now and not by what ended it.
+func (b *Bulkhead) conclude(ctx context.Context, place *list.Element) error {
+	ended := policy.ContextError(ctx)
+	served, queued := b.quit(place)
+	switch {
+	case served && ended != nil: // at the very moment the caller gave up: pass it on
+		b.release()
+		return ended
+	case served || ended != nil:
 		return ended
 	}
+	return b.refuse(ctx, queued, "no slot within "+b.settings.maxWait.String())
+}
+
+// quit gives up the place in line, unless it has been served, and tells how many are
+// left.
+func (b *Bulkhead) quit(place *list.Element) (served bool, queued int) {
 	b.mu.Lock()
-	full := b.refuseLocked()
-	b.mu.Unlock()
-	return b.tellRefusal(ctx, full, "no slot within "+b.settings.maxWait.String())
+	defer b.mu.Unlock()
+	b.serveLocked()
+	select {
+	case <-place.Value.(chan struct{}):
+		return true, b.line.Len()
+	default:
+		b.line.Remove(place)
+		b.waiting.Add(-1)
+		return false, b.line.Len()
+	}
 }
 
-func (b *Bulkhead) stand(ctx context.Context) error {
-	defer func() {
+// serveLocked hands free slots to those who wait, in order. It finds one only between
+// the two steps of a release.
+func (b *Bulkhead) serveLocked() {
+	for b.line.Len() > 0 && b.slots.TryAcquire(1) {
+		close(b.line.Remove(b.line.Front()).(chan struct{}))
+		b.waiting.Add(-1)
+	}
+}
+
+// release gives a slot back.
+func (b *Bulkhead) release() {
+	b.slots.Release(1)
+	if b.waiting.Load() > 0 {
 		b.mu.Lock()
-		b.queued--
+		b.serveLocked()
 		b.mu.Unlock()
-	}()
-	b.tell(ctx, policy.Event{Kind: policy.BulkheadQueued})
-	bounded := ctx
-	if b.settings.maxWait != forever {
-		var cancel context.CancelFunc
-		bounded, cancel = policy.WithTimeout(ctx, b.settings.clock, b.settings.maxWait, nil)
-		defer cancel()
 	}
-	if err := b.slots.Acquire(bounded, 1); err != nil {
-		return err
-	}
-	err := policy.ContextError(ctx)
-	if err != nil { // granted at the very moment the caller gave up: pass it on
-		b.slots.Release(1)
-	}
-	return err
 }
 
-// refuseLocked counts a refusal. Whoever is refused has just been denied a slot, so
-// all of them are taken.
-func (b *Bulkhead) refuseLocked() *FullError {
-	b.rejected++
+// refuse answers a call that was denied a slot: all of them are taken.
+func (b *Bulkhead) refuse(ctx context.Context, queued int, reason string) error {
+	b.rejected.Add(1)
 	limit := b.settings.limit
-	return &FullError{Name: b.settings.name, Limit: limit, InFlight: limit, Queued: b.queued}
-}
-
-func (b *Bulkhead) tellRefusal(ctx context.Context, err *FullError, reason string) error {
+	err := &FullError{Name: b.settings.name, Limit: limit, InFlight: limit, Queued: queued}
 	b.tell(ctx, policy.Event{Kind: policy.BulkheadRejected, Err: err, Reason: reason})
 	return err
+}
+
+// tellQueued gives the place back if an observer panics: nobody will wait at it.
+func (b *Bulkhead) tellQueued(ctx context.Context, place *list.Element) {
+	told := false
+	defer func() {
+		if told {
+			return
+		}
+		if served, _ := b.quit(place); served {
+			b.release()
+		}
+	}()
+	b.tell(ctx, policy.Event{Kind: policy.BulkheadQueued})
+	told = true
 }
 
 func (b *Bulkhead) tell(ctx context.Context, event policy.Event) {
@@ -207,7 +268,7 @@ func unfinished(err error) bool {
 // call itself where it still runs. Where nobody takes it, or the offer panics, it is
 // given back. The keeper is nil if the call is none.
 func (b *Bulkhead) passOn(keeper policy.Keeper, value any, err error) {
-	s := &slot{of: b.slots}
+	s := &slot{of: b}
 	taken := false
 	defer func() {
 		if !taken {
@@ -223,7 +284,7 @@ func (b *Bulkhead) passOn(keeper policy.Keeper, value any, err error) {
 //
 // A counter of the slots taken would be simpler, but its two atomic adds on each call
 // cost half as much as the semaphore itself, and more where processors share the line.
-// So the reader pays, and a call that comes meanwhile: see enter.
+// So the reader pays, and a call that comes meanwhile: see join.
 func (b *Bulkhead) freeLocked() int {
 	free := int64(0)
 	for n := int64(1) << (bits.Len(uint(b.settings.limit)) - 1); n > 0; n /= 2 {
@@ -237,12 +298,12 @@ func (b *Bulkhead) freeLocked() int {
 
 // A slot is one that was taken, in the hands of somebody who may give it back twice.
 type slot struct {
-	of       *semaphore.Weighted
+	of       *Bulkhead
 	released atomic.Bool
 }
 
 func (s *slot) release() {
 	if s.released.CompareAndSwap(false, true) {
-		s.of.Release(1)
+		s.of.release()
 	}
 }

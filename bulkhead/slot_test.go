@@ -268,6 +268,41 @@ func TestStatsRefusesNobody(t *testing.T) {
 	free(t, b, callers)
 }
 
+// As many callers as there are slots and places never meet a full bulkhead, however
+// fast they come back: a place is free as soon as its waiter is served.
+func TestPlaceIsFreeOnceServed(t *testing.T) {
+	for _, tt := range []struct{ limit, queue int }{{1, 1}, {2, 2}, {1, 7}} {
+		b := bulkhead.New(tt.limit, bulkhead.MaxQueue(tt.queue))
+		var wg sync.WaitGroup
+		for range tt.limit + tt.queue {
+			wg.Go(func() {
+				for range 3000 {
+					release, err := b.Acquire(t.Context())
+					if err != nil {
+						t.Errorf("limit %d, queue %d: %v", tt.limit, tt.queue, err)
+						return
+					}
+					release()
+				}
+			})
+		}
+		wg.Wait()
+		free(t, b, tt.limit)
+	}
+
+	b := bulkhead.New(1, bulkhead.MaxQueue(1))
+	synctest.Test(t, func(t *testing.T) {
+		release := take(t, b)
+		go func() { take(t, b)() }()
+		synctest.Wait()
+		release()
+		if s := b.Stats(); s.InFlight != 1 || s.Queued != 0 {
+			t.Errorf("stats %+v before the waiter wakes, want it served", s)
+		}
+		take(t, b)() // behind it, not refused
+	})
+}
+
 func TestStorm(t *testing.T) {
 	for name, opts := range map[string][]bulkhead.Option{
 		"no queue": nil,
