@@ -78,14 +78,14 @@ func (t *Timeout) deliver(c *callContext, call policy.Call, r result) (any, erro
 
 // leave answers for a call that still runs.
 func (t *Timeout) leave(c *callContext, w *work) error {
-	struck := c.exceeded()
+	cause := c.exceeded()
 	c.finish()
-	if struck == nil {
+	if cause == nil {
 		err := &leftError{name: t.settings.name, why: policy.ContextError(c), work: w}
 		t.tell(c, policy.Event{Kind: policy.TimeoutAbandoned, Outcome: policy.Ignored, Err: err})
 		return err
 	}
-	err := &ExceededError{Name: struck.Name, Limit: struck.Limit, work: w}
+	err := &ExceededError{Name: cause.Name, Limit: cause.Limit, work: w}
 	defer t.tell(c, policy.Event{Kind: policy.TimeoutAbandoned, Outcome: policy.Failure, Err: err})
 	t.tell(c, policy.Event{Kind: policy.TimeoutExceeded, Outcome: policy.Failure, Err: err})
 	return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -143,6 +144,9 @@ func TestAbandonCallerLeaves(t *testing.T) {
 				}
 			}
 			checkExceeded(t, err, "")
+			if !strings.HasPrefix(err.Error(), `timeout "timeout": call left running: context `) {
+				t.Errorf("message %q", err)
+			}
 			if timedOut := errors.Is(err, context.DeadlineExceeded); err.(interface{ Timeout() bool }).Timeout() != timedOut {
 				t.Errorf("Timeout() %t", !timedOut)
 			}

@@ -16,7 +16,7 @@ import (
 type callContext struct {
 	parent  context.Context
 	timeout *Timeout
-	start   time.Duration // by the policy's clock
+	start   time.Duration // as elapsed
 	limit   time.Duration // ≤ 0: none
 	keeper  bool          // the limit may have to be lifted
 
@@ -35,22 +35,12 @@ const (
 	finished        // the call returned, and nobody had asked for Done
 )
 
-// A standard is what a callContext hands Done and Value to.
-type standard struct {
-	context.Context
-
-	cancel context.CancelFunc
-	timed  bool           // its deadline is the limit's
-	cause  *ExceededError // the limit's; nil where the caller's end comes first
-	timer  policy.Timer   // the limit's, where it may have to be lifted
-}
-
 func (t *Timeout) derive(ctx context.Context, call policy.Call, limit time.Duration) *callContext {
 	_, keeper := call.(policy.Keeper)
 	return &callContext{
 		parent:  ctx,
 		timeout: t,
-		start:   t.settings.clock.Elapsed(),
+		start:   t.elapsed(),
 		limit:   limit,
 		keeper:  keeper,
 	}
@@ -59,9 +49,6 @@ func (t *Timeout) derive(ctx context.Context, call policy.Call, limit time.Durat
 func (c *callContext) Deadline() (time.Time, bool) {
 	if c.limit <= 0 || c.state.Load() == lifted {
 		return c.parent.Deadline()
-	}
-	if s := c.inner.Load(); s != nil && s.timed {
-		return s.Deadline()
 	}
 	ours := c.ours(c.left())
 	if c.timeout.settings.system && !c.deadline.CompareAndSwap(nil, &ours) {
@@ -223,35 +210,45 @@ func (c *callContext) newStandard() *standard {
 	case state == lifted || c.limit <= 0:
 		return following(c.parent)
 	}
-	left := c.left()
-	ours := c.ours(left)
 	callers, ok := c.parent.Deadline()
-	if ok && !ours.Before(callers) {
-		return following(c.parent)
+	plain := c.timeout.settings.system && !c.keeper
+	exact := plain && (!ok || monotonic(callers))
+	var left time.Duration
+	var ours time.Time
+	if exact { // no need to look at the clock
+		ours = began.Add(saturated(c.start, c.limit))
+	} else {
+		left = c.left()
+		ours = c.ours(left)
 	}
-	cause := c.cause()
-	if left > 0 {
-		return c.arm(left, ours, cause)
+	switch {
+	case ok && !ours.Before(callers):
+		return following(c.parent)
+	case exact, plain && left > 0:
+		return c.arm(ours)
+	case left > 0:
+		return c.armTapped(left)
 	}
 	// Both may have ended before anybody asked. Deadlines can be compared; a
 	// cancellation may have come first, so it has.
 	if err := c.parent.Err(); err != nil && (!ok || err != context.DeadlineExceeded) {
 		return following(c.parent)
 	}
+	cause := c.cause()
 	return &standard{Context: expired(c.parent, cause), cancel: func() {}, cause: cause}
 }
 
-// arm makes a standard context with a timer, one that can be lifted if need be.
-func (c *callContext) arm(left time.Duration, ours time.Time, cause *ExceededError) *standard {
-	s, settings := &standard{cause: cause}, &c.timeout.settings
-	if settings.system && !c.keeper {
-		s.timed = true
-		s.Context, s.cancel = context.WithDeadlineCause(c.parent, ours, cause)
-		return s
-	}
-	tap := &tapClock{Clock: settings.clock}
-	s.Context, s.cancel = policy.WithTimeout(c.parent, tap, left, cause)
-	s.timer = tap.timer
+// arm leaves the timer to package context.
+func (c *callContext) arm(deadline time.Time) *standard {
+	s := &standard{cause: c.cause()}
+	s.Context, s.cancel = context.WithDeadlineCause(c.parent, deadline, s.cause)
+	return s
+}
+
+// armTapped sets a timer that can be stopped by itself.
+func (c *callContext) armTapped(left time.Duration) *standard {
+	s := &standard{cause: c.cause(), tap: &tapClock{Clock: c.timeout.settings.clock}}
+	s.Context, s.cancel = policy.WithTimeout(c.parent, s.tap, left, s.cause)
 	return s
 }
 
@@ -277,45 +274,4 @@ func (c *callContext) passed() bool { return c.limit > 0 && c.left() <= 0 }
 func (c *callContext) left() time.Duration { return c.limit - c.spent() }
 
 // spent is never negative, so that no limit less it overflows.
-func (c *callContext) spent() time.Duration {
-	return max(0, c.timeout.settings.clock.Elapsed()-c.start)
-}
-
-// lift stops the timer, and nothing else.
-func (s *standard) lift() {
-	if s.timer != nil {
-		s.timer.Stop()
-	}
-}
-
-// following ends when parent does.
-func following(parent context.Context) *standard {
-	ctx, cancel := context.WithCancel(parent)
-	return &standard{Context: ctx, cancel: cancel}
-}
-
-// expired is a context with the values of parent, ended by a deadline.
-func expired(parent context.Context, cause error) context.Context {
-	ctx, cancel := context.WithDeadlineCause(context.WithoutCancel(parent), time.Time{}, cause)
-	cancel()
-	return ctx
-}
-
-// done is closed.
-var done = func() chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}()
-
-// A tapClock hands out the one timer it has set, which policy.WithTimeout keeps to
-// itself.
-type tapClock struct {
-	policy.Clock
-	timer policy.Timer
-}
-
-func (c *tapClock) AfterFunc(d time.Duration, f func()) policy.Timer {
-	c.timer = c.Clock.AfterFunc(d, f)
-	return c.timer
-}
+func (c *callContext) spent() time.Duration { return max(0, c.timeout.elapsed()-c.start) }

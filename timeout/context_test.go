@@ -318,6 +318,55 @@ func TestLateTimer(t *testing.T) {
 	}
 }
 
+// A limit without end does not overflow, on the real clock either.
+func TestLimitWithoutEnd(t *testing.T) {
+	within(t.Context(), timeout.New(math.MaxInt64), func(ctx context.Context) {
+		ctx.Done()
+		checkLive(t, ctx)
+		if d, ok := ctx.Deadline(); !ok || time.Until(d) < time.Hour {
+			t.Errorf("deadline %v, %t", d, ok)
+		}
+	})
+}
+
+// On the real clock, both have ended before anybody asks: the earlier deadline has struck.
+func TestEarlierDeadline(t *testing.T) {
+	for _, keeper := range []bool{false, true} {
+		for deadline, exceeded := range map[time.Duration]bool{-time.Hour: false, time.Hour: true} {
+			parent, cancel := context.WithDeadline(t.Context(), time.Now())
+			defer cancel()
+			body := func(ctx context.Context) {
+				for time.Now() == time.Now() { // a nanosecond passes
+				}
+				checkEnded(t, ctx, context.DeadlineExceeded, exceeded)
+			}
+			shown := &lying{Context: parent, deadline: time.Now().Add(deadline)}
+			var call policy.Call = policy.CallFunc(func(ctx context.Context) (any, error) { body(ctx); return nil, nil })
+			if keeper {
+				call = &owner{invoke: body}
+			}
+			timeout.New(1).Wrap(policy.Invoke)(shown, call)
+		}
+	}
+}
+
+// lying is a context that lives when the policy looks first, has ended by its deadline
+// when the call asks, and shows another deadline than that.
+type lying struct {
+	context.Context
+	deadline time.Time
+	asked    atomic.Bool
+}
+
+func (l *lying) Deadline() (time.Time, bool) { return l.deadline, true }
+
+func (l *lying) Err() error {
+	if l.asked.Swap(true) {
+		return l.Context.Err()
+	}
+	return nil
+}
+
 // timerless has timers that never fire.
 type timerless struct{ *policytest.Clock }
 
@@ -381,14 +430,14 @@ func (c *counting) AfterFunc(func()) func() bool {
 // cancellation and the return: all hear the same.
 func TestRaces(t *testing.T) {
 	for _, end := range []string{"limit", "caller", "return"} {
-		for round := range 20 {
+		for round := range 5 {
 			var ctx context.Context
 			var askers sync.WaitGroup
 			ends := make(chan error, 2000)
 			parent, cancel := context.WithCancel(t.Context())
 			limit := time.Hour
 			if end == "limit" {
-				limit = time.Duration(1 + round*round*1000)
+				limit = time.Duration(1 + round*20_000)
 			}
 			within(parent, timeout.New(limit), func(c context.Context) {
 				ctx = c

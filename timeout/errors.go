@@ -24,6 +24,7 @@ type ExceededError struct {
 	work *work // of an abandoned call
 }
 
+// Error names the timeout and its limit, and then says what the call returned.
 func (e *ExceededError) Error() string {
 	message := fmt.Sprintf("timeout %q: limit of %v exceeded", e.Name, e.Limit)
 	if e.Err != nil {

@@ -81,6 +81,6 @@ func build(limit time.Duration, opts []Option) (*Timeout, error) {
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	s.system = s.clock == policy.SystemClock
+	s.system = s.clock == system
 	return &Timeout{settings: s, cause: &ExceededError{Name: s.name, Limit: s.limit}}, nil
 }

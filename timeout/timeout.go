@@ -100,18 +100,18 @@ func (t *Timeout) bound(ctx context.Context, next policy.Handler, call policy.Ca
 // conclude ends the ctx of a call that has returned, and makes the policy's verdict
 // of what it returned.
 func (t *Timeout) conclude(c *callContext, call policy.Call, value any, err error) (any, error) {
-	var struck *ExceededError
+	var cause *ExceededError
 	if err != nil || t.events.Observed() { // nobody else would learn of a late success
-		struck = c.exceeded()
+		cause = c.exceeded()
 	}
 	c.release(call, value)
-	if struck == nil {
+	if cause == nil {
 		return value, err
 	}
 	outcome := policy.Success
 	if err != nil {
 		outcome = policy.Failure
-		err = t.verdict(struck, err)
+		err = t.verdict(cause, err)
 	}
 	t.tell(c, policy.Event{Kind: policy.TimeoutExceeded, Outcome: outcome, Err: err})
 	return value, err
@@ -119,24 +119,24 @@ func (t *Timeout) conclude(c *callContext, call policy.Call, value any, err erro
 
 // broken is conclude for a call that did not return.
 func (t *Timeout) broken(c *callContext) {
-	var struck *ExceededError
+	var cause *ExceededError
 	if t.events.Observed() {
-		struck = c.exceeded()
+		cause = c.exceeded()
 	}
 	c.finish()
-	if struck != nil { // the call's panic is the one that goes on
+	if cause != nil { // the call's panic is the one that goes on
 		guard.Quiet(func() {
-			t.tell(c, policy.Event{Kind: policy.TimeoutExceeded, Outcome: policy.Failure, Err: struck})
+			t.tell(c, policy.Event{Kind: policy.TimeoutExceeded, Outcome: policy.Failure, Err: cause})
 		})
 	}
 }
 
 // verdict holds the call's error, unless that is the cause itself.
-func (t *Timeout) verdict(struck *ExceededError, err error) error {
-	if err == error(struck) {
+func (t *Timeout) verdict(cause *ExceededError, err error) error {
+	if err == error(cause) {
 		return err
 	}
-	return &ExceededError{Name: struck.Name, Limit: struck.Limit, Err: err}
+	return &ExceededError{Name: cause.Name, Limit: cause.Limit, Err: err}
 }
 
 // tell emits an event of c's call.

@@ -181,6 +181,13 @@ func checkExceeded(t *testing.T, err error, by string) {
 	if ok && (exceeded.Name != by || !exceeded.Timeout() || !errors.Is(err, timeout.ErrExceeded) || exceeded.Running()) {
 		t.Errorf("error %+v, want one of %q", exceeded, by)
 	}
+	ended := !ok || policy.AfterEnd(err, func() {})
+	if ok {
+		exceeded.AfterEnd(func() { ended = true })
+	}
+	if !ended {
+		t.Error("AfterEnd did not run its func")
+	}
 }
 
 // callers is the ctx of a caller with a deadline, or who cancels.
