@@ -59,8 +59,10 @@ house: ## Import rules, undocumented names, the pages' code and links
 	go test -count=1 -run '^TestHouse' .
 
 .PHONY: workspace
-workspace: ## Do all modules build in the workspace too?
-	GOWORK='$(CURDIR)/go.work' go build -o /dev/null $(MODULES:%=%/...)
+workspace: ## Do all modules build in the workspace too, with go.work.sum as it is?
+	@echo "go build, in the workspace"; sum=$$(cat go.work.sum); \
+	GOWORK='$(CURDIR)/go.work' go build -o /dev/null $(MODULES:%=%/...); \
+	if [ "$$sum" != "$$(cat go.work.sum)" ]; then echo "go.work.sum has grown: check it in"; exit 1; fi
 
 .PHONY: fmt
 fmt: ## Format all code
