@@ -64,19 +64,23 @@ func TestCall(t *testing.T) {
 		},
 		{
 			"error before the limit", timeout.New(50 * ms), 0, 0,
-			after(10*ms, "v", errCall), "v", 10 * ms, "", []error{errCall},
+			after(10*ms, "v", errCall), "v", 10 * ms, "",
+			[]error{errCall},
 		},
 		{
 			"BEHAVIOUR 47", timeout.New(50 * ms), 0, 0,
-			waiting, nil, 50 * ms, "timeout", []error{timeout.ErrExceeded, context.DeadlineExceeded},
+			waiting, nil, 50 * ms, "timeout",
+			[]error{timeout.ErrExceeded, context.DeadlineExceeded},
 		},
 		{
 			"an error after the limit, from a call that ignores its ctx", timeout.New(50 * ms), 0, 0,
-			after(60*ms, "v", errCall), "v", 60 * ms, "timeout", []error{timeout.ErrExceeded, errCall},
+			after(60*ms, "v", errCall), "v", 60 * ms, "timeout",
+			[]error{timeout.ErrExceeded, errCall},
 		},
 		{
 			"an error at the limit", timeout.New(50 * ms), 0, 0,
-			after(50*ms, nil, errCall), nil, 50 * ms, "timeout", []error{errCall},
+			after(50*ms, nil, errCall), nil, 50 * ms, "timeout",
+			[]error{errCall},
 		},
 		{
 			"BEHAVIOUR 48", timeout.New(50 * ms), 0, 0,
@@ -84,11 +88,13 @@ func TestCall(t *testing.T) {
 		},
 		{
 			"BEHAVIOUR 49: the caller's deadline", timeout.New(50 * ms), 20 * ms, 0,
-			waiting, nil, 20 * ms, "", []error{context.DeadlineExceeded},
+			waiting, nil, 20 * ms, "",
+			[]error{context.DeadlineExceeded},
 		},
 		{
 			"BEHAVIOUR 49: the caller cancels", timeout.New(50 * ms), 0, 10 * ms,
-			waiting, nil, 10 * ms, "", []error{context.Canceled},
+			waiting, nil, 10 * ms, "",
+			[]error{context.Canceled},
 		},
 		{
 			"the caller's deadline is later", timeout.New(50 * ms), 80 * ms, 0,
@@ -96,35 +102,43 @@ func TestCall(t *testing.T) {
 		},
 		{
 			"the same deadline is the caller's", timeout.New(50 * ms), 50 * ms, 0,
-			waiting, nil, 50 * ms, "", []error{context.DeadlineExceeded},
+			waiting, nil, 50 * ms, "",
+			[]error{context.DeadlineExceeded},
 		},
 		{
 			"both passed unasked, the caller's first", timeout.New(50 * ms), 20 * ms, 0,
-			after(90*ms, nil, errCall), nil, 90 * ms, "", []error{errCall},
+			after(90*ms, nil, errCall), nil, 90 * ms, "",
+			[]error{errCall},
 		},
 		{
 			"both passed unasked, the limit first", timeout.New(50 * ms), 80 * ms, 0,
-			after(90*ms, nil, errCall), nil, 90 * ms, "timeout", []error{errCall},
+			after(90*ms, nil, errCall), nil, 90 * ms, "timeout",
+			[]error{errCall},
 		},
 		{
 			"cancelled and passed, unasked: the caller's", timeout.New(50 * ms), 0, 80 * ms,
-			after(90*ms, nil, errCall), nil, 90 * ms, "", []error{errCall},
+			after(90*ms, nil, errCall), nil, 90 * ms, "",
+			[]error{errCall},
 		},
 		{
 			"BEHAVIOUR 50: the outer is shorter", nested(50*ms, 100*ms), 0, 0,
-			waiting, nil, 50 * ms, "outer", []error{context.DeadlineExceeded},
+			waiting, nil, 50 * ms, "outer",
+			[]error{context.DeadlineExceeded},
 		},
 		{
 			"BEHAVIOUR 50: the inner is shorter", nested(100*ms, 50*ms), 0, 0,
-			waiting, nil, 50 * ms, "inner", []error{context.DeadlineExceeded},
+			waiting, nil, 50 * ms, "inner",
+			[]error{context.DeadlineExceeded},
 		},
 		{
 			"BEHAVIOUR 50: unasked, the outer is shorter", nested(50*ms, 100*ms), 0, 0,
-			after(150*ms, nil, errCall), nil, 150 * ms, "outer", []error{errCall},
+			after(150*ms, nil, errCall), nil, 150 * ms, "outer",
+			[]error{errCall},
 		},
 		{
 			"BEHAVIOUR 51", timeout.New(50 * ms), 0, 0,
-			after(10*ms, nil, own), nil, 10 * ms, "", []error{own},
+			after(10*ms, nil, own), nil, 10 * ms, "",
+			[]error{own},
 		},
 		{
 			"a limit of a nanosecond", timeout.New(1), 0, 0,
@@ -132,7 +146,8 @@ func TestCall(t *testing.T) {
 		},
 		{
 			"a limit without end", timeout.New(math.MaxInt64), 0, 80 * ms,
-			waiting, nil, 80 * ms, "", []error{context.Canceled},
+			waiting, nil, 80 * ms, "",
+			[]error{context.Canceled},
 		},
 		{
 			"LimitFunc", timeout.New(time.Second, limit(50*ms)), 0, 0,
@@ -140,11 +155,13 @@ func TestCall(t *testing.T) {
 		},
 		{
 			"LimitFunc: none for this call", timeout.New(50*ms, limit(0)), 0, 0,
-			after(90*ms, nil, errCall), nil, 90 * ms, "", []error{errCall},
+			after(90*ms, nil, errCall), nil, 90 * ms, "",
+			[]error{errCall},
 		},
 		{
 			"LimitFunc: none for this call, negative", timeout.New(50*ms, limit(math.MinInt64)), 80 * ms, 0,
-			waiting, nil, 80 * ms, "", []error{context.DeadlineExceeded},
+			waiting, nil, 80 * ms, "",
+			[]error{context.DeadlineExceeded},
 		},
 	}
 	for _, tt := range tests {
@@ -274,11 +291,15 @@ func TestEvents(t *testing.T) {
 		{"BEHAVIOUR 48: late success", nil, after(400*ms, 1, nil), []told{{policy.TimeoutExceeded, policy.Success, 400 * ms}}},
 		{"late panic", nil, panicking(60*ms, errCall), []told{{policy.TimeoutExceeded, policy.Failure, 60 * ms}}},
 		{
-			"abandoned", []timeout.Option{timeout.Abandon()}, after(400*ms, 1, nil),
+			"abandoned",
+			[]timeout.Option{timeout.Abandon()},
+			after(400*ms, 1, nil),
 			[]told{{policy.TimeoutExceeded, policy.Failure, 50 * ms}, {policy.TimeoutAbandoned, policy.Failure, 50 * ms}},
 		},
 		{
-			"BEHAVIOUR 53: abandoned, panics", []timeout.Option{timeout.Abandon()}, panicking(60*ms, errCall),
+			"BEHAVIOUR 53: abandoned, panics",
+			[]timeout.Option{timeout.Abandon()},
+			panicking(60*ms, errCall),
 			[]told{
 				{policy.TimeoutExceeded, policy.Failure, 50 * ms},
 				{policy.TimeoutAbandoned, policy.Failure, 50 * ms},
@@ -389,7 +410,8 @@ func TestBadSettings(t *testing.T) {
 		{"negative limit beside LimitFunc", -1, []timeout.Option{limit(1)}, `timeout "timeout": New(-1ns): must be above 0`},
 		{"nil option", 1, []timeout.Option{nil}, `timeout "timeout": Option(nil): must not be nil`},
 		{
-			"all faults at once", 0, []timeout.Option{timeout.Name(""), timeout.Clock(nil), timeout.LimitFunc(nil)},
+			"all faults at once", 0,
+			[]timeout.Option{timeout.Name(""), timeout.Clock(nil), timeout.LimitFunc(nil)},
 			`timeout "": Clock(nil): must not be nil; LimitFunc(nil): must not be nil; Name(""): must not be empty; New(0s): must be above 0`,
 		},
 	}
