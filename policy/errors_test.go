@@ -113,21 +113,28 @@ func TestContextError(t *testing.T) {
 	}{
 		{"cancelled", canceled(nil), []error{context.Canceled}, context.Canceled, "context canceled", false},
 		{
-			"cancelled with a cause", canceled(errGone), []error{context.Canceled, errGone}, nil,
+			"cancelled with a cause", canceled(errGone),
+			[]error{context.Canceled, errGone},
+			nil,
 			"context canceled: the caller left", false,
 		},
 		{"expired", expired(nil), []error{context.DeadlineExceeded}, context.DeadlineExceeded, "context deadline exceeded", true},
 		{
-			"expired with a cause", expired(errLimit), []error{context.DeadlineExceeded, errLimit}, nil,
+			"expired with a cause", expired(errLimit),
+			[]error{context.DeadlineExceeded, errLimit},
+			nil,
 			"context deadline exceeded: limit reached", true,
 		},
 		{
-			"a cause that says it all", expired(limitError{}), []error{context.DeadlineExceeded, limitError{}}, limitError{},
+			"a cause that says it all", expired(limitError{}),
+			[]error{context.DeadlineExceeded, limitError{}},
+			limitError{},
 			"limit of 1s", true,
 		},
 		{
 			"cancelled because of a deadline elsewhere", canceled(context.DeadlineExceeded),
-			[]error{context.Canceled, context.DeadlineExceeded}, nil,
+			[]error{context.Canceled, context.DeadlineExceeded},
+			nil,
 			"context canceled: context deadline exceeded", false,
 		},
 		{"not of package context", strangeContext{t.Context()}, []error{errCall}, errCall, "call failed", false},
