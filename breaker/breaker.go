@@ -332,8 +332,7 @@ func (b *Breaker) change(f func(m *machine, now time.Duration)) {
 	b.tell(context.Background())
 }
 
-// longAgo stands for a time that was not read. Elapsed time can be negative: that of a
-// synctest bubble is, on the system's clock.
+// longAgo stands for a time that was not read: a clock may begin at any time.
 const longAgo time.Duration = math.MinInt64
 
 // publish makes the machine's state known to those without the lock, which the caller

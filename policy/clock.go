@@ -24,23 +24,19 @@ type Timer interface{ Stop() bool }
 // of Elapsed costs some 25 ns.
 var SystemClock Clock = systemClock{}
 
+// start is when the process started, and epoch the time before it since 2000, when
+// every synctest bubble begins: a bubble has no monotonic reading, and its Elapsed would
+// be negative without it.
 var (
 	start = time.Now()
-	// A synctest bubble has no monotonic reading, and begins in 2000, before start.
-	bubble = start.Sub(time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC))
+	epoch = start.Sub(time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC))
 )
 
 type systemClock struct{}
 
 func (systemClock) Now() time.Time { return time.Now() }
 
-func (systemClock) Elapsed() time.Duration {
-	d := time.Since(start)
-	if d < 0 {
-		d += bubble
-	}
-	return d
-}
+func (systemClock) Elapsed() time.Duration { return epoch + time.Since(start) }
 
 func (systemClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
 
