@@ -18,7 +18,7 @@ const (
 	exitInterrupted = 130
 )
 
-// errFailed is the error where the report has told what failed.
+// errFailed is the error where a report has been printed.
 var errFailed = errors.New("a scenario did not show what it must")
 
 // failure is an error that is no fault of the command line, such as a full disk.
@@ -31,24 +31,27 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	cmd.SetArgs(args)
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
-	err := cmd.ExecuteContext(ctx)
+	return exitCode(cmd.ExecuteContext(ctx), ctx.Err() != nil, stderr)
+}
 
-	_, failed := errors.AsType[failure](err)
-	switch {
-	case err == nil:
+// exitCode is the code for how the command ended. It tells why, in one line.
+func exitCode(err error, interrupted bool, stderr io.Writer) int {
+	if err == nil {
 		return exitOK
-	case errors.Is(err, errFailed):
-		return exitFailed
-	case ctx.Err() != nil:
+	}
+	if errors.Is(err, errFailed) {
+		return exitFailed // the report has told
+	}
+	if interrupted {
 		_, _ = fmt.Fprintln(stderr, "holdfast: interrupted")
 		return exitInterrupted
-	case failed:
-		_, _ = fmt.Fprintln(stderr, "holdfast:", oneLine(err))
-		return exitFailed
-	default:
-		_, _ = fmt.Fprintln(stderr, "holdfast:", oneLine(err))
-		return exitUsage
 	}
+	line, _, _ := strings.Cut(err.Error(), "\n") // cobra adds suggestions below
+	_, _ = fmt.Fprintln(stderr, "holdfast:", line)
+	if _, ok := errors.AsType[failure](err); ok {
+		return exitFailed
+	}
+	return exitUsage
 }
 
 func newCommand() *cobra.Command {
@@ -73,9 +76,3 @@ func newCommand() *cobra.Command {
 }
 
 func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-
-// oneLine keeps the first line: cobra adds suggestions below.
-func oneLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
-}

@@ -8,6 +8,7 @@ require (
 	github.com/holdfast-go/holdfast v0.0.0-00010101000000-000000000000
 	github.com/jedib0t/go-pretty/v6 v6.9.2
 	github.com/spf13/cobra v1.10.2
+	go.uber.org/goleak v1.3.0
 	golang.org/x/sync v0.25.0
 	golang.org/x/term v0.48.0
 )

@@ -12,8 +12,13 @@ import (
 	"time"
 )
 
-// grace is how long a closing server waits for requests that are being answered.
-const grace = 5 * time.Second
+const (
+	// grace is how long a closing server waits for requests that are being answered.
+	grace = 5 * time.Second
+	// hush is how long a new connection may be silent. Clients open some in advance and
+	// use them late: to close one just then would lose an order.
+	hush = time.Minute
+)
 
 // A Server is an HTTP service that listens on a port of 127.0.0.1.
 type Server struct {
@@ -32,7 +37,7 @@ func Serve(port int, handler http.Handler) (*Server, error) {
 	}
 	s := &Server{
 		URL:  "http://" + l.Addr().String(),
-		http: http.Server{Handler: handler, ReadHeaderTimeout: grace},
+		http: http.Server{Handler: handler, ReadHeaderTimeout: hush},
 		done: make(chan struct{}),
 	}
 	go func() {

@@ -1,0 +1,181 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/scenario"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func result() scenario.Result {
+	return scenario.Result{
+		Scenario: "small", Shows: "a small thing", OK: false, Runs: 1, Speed: 4,
+		Parts: []scenario.Summary{{Orders: 2, Answers: map[string]int{"PAID": 2}, Received: 2}},
+		Checks: []scenario.Check{
+			{Name: "received", Measured: "2", Expected: "≤ 2", Documents: "1", OK: true},
+			{Name: "refused", Measured: "0", Expected: "1"},
+			{Name: "a fact", Measured: "7 ms", OK: true},
+		},
+	}
+}
+
+func TestResult(t *testing.T) {
+	var out bytes.Buffer
+	if err := (Text{Out: &out}).Result(result()); err != nil {
+		t.Fatal(err)
+	}
+	want := `
+small  a small thing
+                 measured  must be  documents
+──────────────────────────────────────────────
+ ok    received  2         ≤ 2      1
+ FAIL  refused   0         1
+       a fact    7 ms
+`
+	if got := out.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestColour(t *testing.T) {
+	for _, colour := range []bool{false, true} {
+		var out bytes.Buffer
+		text := Text{Out: &out, Colour: colour}
+		_ = text.Begin(nil, 1)
+		_ = text.Result(result())
+		_ = text.End([]scenario.Result{result()}, time.Second)
+		if got := strings.Contains(out.String(), "\x1b["); got != colour {
+			t.Errorf("Colour %v: colour in the output: %v", colour, got)
+		}
+	}
+}
+
+func TestNotes(t *testing.T) {
+	tests := []struct {
+		name         string
+		ok           bool
+		runs         int
+		stalled      int64
+		want, noNote string
+	}{
+		{"undisturbed", true, 1, 2, "", "busy"},
+		{"stalled, but showed it", true, 1, 200, "", "busy"},
+		{"again", true, 2, 2, "Run 2 times: before, the machine was too busy.", ""},
+		{"failed for good", false, 1, 2, "", "busy"},
+		{"too busy", false, 3, 80, "too busy for this speed: it stalled for 80 ms (real), in the last of 3 runs.", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			r := result()
+			r.OK, r.Runs, r.StalledMS = tt.ok, tt.runs, tt.stalled
+			_ = (Text{Out: &out}).Result(r)
+			if got := out.String(); !strings.Contains(got, tt.want) || tt.noNote != "" && strings.Contains(got, tt.noNote) {
+				t.Errorf("got %s, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestErrorInsteadOfChecks(t *testing.T) {
+	var out bytes.Buffer
+	_ = (Text{Out: &out}).Result(scenario.Result{Scenario: "small", Error: "too many open files"})
+	if got := out.String(); !strings.Contains(got, "FAIL  too many open files") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestBeginAndEnd(t *testing.T) {
+	var out bytes.Buffer
+	text := Text{Out: &out}
+	_ = text.Begin([]scenario.Scenario{{Takes: 10 * time.Second}, {Takes: 30 * time.Second}}, 4)
+	_ = text.Begin([]scenario.Scenario{{}}, 0.5)
+	_ = text.End([]scenario.Result{{OK: true}, {OK: true}}, 12*time.Second)
+	_ = text.End([]scenario.Result{{OK: true}, {Scenario: "small"}}, 12*time.Second)
+	want := `2 scenarios at speed 4: about 10 s. Times are unscaled, except those marked real.
+1 scenario at speed 0.5: about 1 s. Times are unscaled, except those marked real.
+
+2 scenarios in 12 s: all showed what they must
+
+2 scenarios in 12 s: 1 did not show what it must: [small]
+`
+	if got := out.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestList(t *testing.T) {
+	var out bytes.Buffer
+	_ = (Text{Out: &out}).List(scenario.All())
+	for i, line := range strings.Split(strings.TrimRight(out.String(), "\n"), "\n") {
+		if want := scenario.Names()[i]; strings.Fields(line)[0] != want {
+			t.Errorf("line %d: %q, want %s", i, line, want)
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	var out bytes.Buffer
+	if err := (JSON{&out}).Result(result()); err != nil {
+		t.Fatal(err)
+	}
+	var got scenario.Result
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || strings.Count(out.String(), "\n") != 1 {
+		t.Fatalf("%q: %v, want one line", out.String(), err)
+	}
+	if got.Scenario != "small" || got.OK || len(got.Checks) != 3 || got.Parts[0].Received != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// full is a disk that is.
+type full struct{}
+
+var errFull = errors.New("no space left on device")
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+func TestWriteErrors(t *testing.T) {
+	text := Text{Out: full{}}
+	for name, err := range map[string]error{
+		"begin":  text.Begin(nil, 1),
+		"result": text.Result(result()),
+		"end":    text.End(nil, 0),
+		"list":   text.List(nil),
+		"json":   JSON{full{}}.Result(result()),
+	} {
+		if !errors.Is(err, errFull) {
+			t.Errorf("%s: %v, want the writer's error", name, err)
+		}
+	}
+}
+
+func TestProgress(t *testing.T) {
+	var out bytes.Buffer
+	p := ShowProgress(&out, "small", 10)
+	var all sync.WaitGroup
+	for range 12 { // extra orders count, too
+		all.Go(p.Answered)
+	}
+	time.Sleep(150 * time.Millisecond) // one update
+	all.Wait()
+	p.Stop()
+	if got := out.String(); !strings.Contains(got, "small") {
+		t.Errorf("got %q, want the name", got)
+	}
+}
+
+func TestNoProgress(*testing.T) {
+	var p Progress
+	p.Answered()
+	p.Stop()
+}
