@@ -67,7 +67,7 @@ func refused(m Measured, want int, documents string) Check {
 	all := m.Refused()
 	return Check{
 		Name:      "refused, answered at once",
-		Measured:  fmt.Sprintf("%d of %d, slowest in %s", quick(all), len(all), show(slowest(all))),
+		Measured:  fmt.Sprintf("%d of %d, slowest in %s", quick(all), len(all), showReal(slowest(all))),
 		Expected:  fmt.Sprintf("%d in < %s", want, show(atOnce)),
 		Documents: documents,
 		OK:        len(all) == want && quick(all) == want,

@@ -25,3 +25,6 @@ func show(d time.Duration) string {
 	}
 	return fmt.Sprintf("%.2f s", d.Seconds())
 }
+
+// showReal writes a duration that is not unscaled.
+func showReal(d time.Duration) string { return show(d) + " (real)" }

@@ -21,7 +21,7 @@ func unprotected() []Scenario {
 			Judge: func(parts []Measured) []Check {
 				return []Check{
 					equal("orders paid", len(parts[0].With(payment.Paid)), 10, "10"),
-					fact("slowest order", show(slowest(parts[0].Orders))+" (real)", "57 ms"),
+					fact("slowest order", showReal(slowest(parts[0].Orders)), "57 ms"),
 				}
 			},
 		},
@@ -72,6 +72,6 @@ func judgeNaiveSlow(parts []Measured) []Check {
 		equal("waiting at the same time", m.Order.MaxWaiting, 20, "20"),
 		equal("received by Payment", m.Received(), 20, "20"),
 		is("/data2 meanwhile", data2, "answered", "answered"),
-		fact("/data2 took", show(m.Data2.Took)+" (real)", ""),
+		fact("/data2 took", showReal(m.Data2.Took), ""),
 	}
 }
