@@ -69,15 +69,15 @@ func (f *Fallback) Subscribe(o policy.Observer) (cancel func()) { return f.event
 // wanted tells whether the outcome is one to answer for. A value that the panic of a
 // classifier keeps from the caller is discarded.
 func (f *Fallback) wanted(ctx context.Context, call policy.Call, value any, err error) bool {
+	if _, judges := call.(policy.Judge); err == nil && f.settings.classify == nil && !judges {
+		return false
+	}
 	judged := false
 	defer func() {
 		if !judged {
 			policy.Discard(call, value)
 		}
 	}()
-	if _, judges := call.(policy.Judge); err == nil && f.settings.classify == nil && !judges {
-		return false
-	}
 	failed := f.settings.classify == nil && err != nil ||
 		policy.Judgement(f.settings.classify, call, value, err) == policy.Failure
 	judged = true

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/fallback"
 	"github.com/holdfast-go/holdfast/policy"
+	"github.com/holdfast-go/holdfast/policytest"
 )
 
 var (
@@ -137,6 +138,28 @@ func (j *judged) Again(any, error) (time.Duration, bool)     { return 0, false }
 func (j *judged) Keep(value any, release func()) (kept bool) { return false }
 func (j *judged) Discard(value any)                          { j.discarded = append(j.discarded, value) }
 
+// keeper is a call that leaves judgement to others, and owns its value.
+type keeper struct {
+	policy.Call
+	discarded int
+}
+
+func (k *keeper) Keep(any, func()) bool { return false }
+func (k *keeper) Discard(any)           { k.discarded++ }
+
+func TestReturnedValueIsNotDiscarded(t *testing.T) {
+	for name, f := range map[string]*fallback.Fallback{
+		"default": fallback.Value("x"),
+		"If":      fallback.Value("x", fallback.If(failingStatus)),
+	} {
+		call := &keeper{Call: returning("body", nil)}
+		value, err := f.Wrap(policy.Invoke)(t.Context(), call)
+		if value != "body" || err != nil || call.discarded != 0 {
+			t.Errorf("%s: got %v, %v, discarded %d times", name, value, err, call.discarded)
+		}
+	}
+}
+
 func TestReplacedValueIsDiscarded(t *testing.T) {
 	call := &judged{value: "body"}
 	value, err := fallback.Value("x").Wrap(policy.Invoke)(t.Context(), call)
@@ -235,6 +258,11 @@ func TestDescribe(t *testing.T) {
 	if d.Kind != "fallback" || d.Name != "cache" || !d.Param("classifier").Bool() {
 		t.Errorf("described as %+v", d)
 	}
+}
+
+func TestKeepsTheRules(t *testing.T) {
+	policytest.Run(t, func() policy.Policy { return fallback.Value("x") })
+	policytest.Run(t, func() policy.Policy { return fallback.Value("x", fallback.If(failingStatus)) })
 }
 
 func TestSuccessAllocatesNothing(t *testing.T) {
