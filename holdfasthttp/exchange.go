@@ -4,10 +4,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/holdfast-go/holdfast/policy"
 )
+
+// callerOf is the context of req, made to end with the channel Cancel too: that is how
+// an http.Client with a Timeout, besides a deadline, ends a request over a transport that
+// it does not know. If the channel is first, policies would take its error for the
+// server's.
+func callerOf(req *http.Request) (ctx context.Context, unwatch func()) {
+	ended := req.Cancel //lint:ignore SA1019 http.Client uses it
+	if ended == nil {
+		return req.Context(), func() {}
+	}
+	ctx, cancel := context.WithCancel(req.Context())
+	go func() {
+		select {
+		case <-ended:
+			if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > 0 {
+				cancel()
+			} // or else the deadline does, and says that it did
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
 
 // An exchange is the context of one request and its response. It ends with the
 // attempt until the header is there, and with the caller afterwards, so that no policy's

@@ -112,21 +112,25 @@ func isCertain(err error) bool {
 	text := err.Error()
 	return errors.Is(err, ErrNotReplayable) ||
 		errors.Is(err, http.ErrSchemeMismatch) ||
-		isBadCertificate(err) ||
+		isBadTLS(err) ||
 		strings.Contains(text, "stopped after ") && strings.Contains(text, " redirects") ||
-		slices.ContainsFunc(certain, func(s string) bool { return strings.Contains(text, s) })
+		containsAny(text, certain...)
 }
 
-// isBadCertificate looks at both sides: the server's certificate that we do not accept,
-// and ours that the server does not.
-func isBadCertificate(err error) bool {
+func containsAny(text string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
+}
+
+// isBadTLS looks at both sides: what we do not accept, the server's certificate above
+// all, and what the server does not.
+func isBadTLS(err error) bool {
 	return isA[*tls.CertificateVerificationError](err) ||
 		isA[x509.UnknownAuthorityError](err) ||
 		isA[x509.HostnameError](err) ||
 		isA[x509.CertificateInvalidError](err) ||
 		isA[tls.RecordHeaderError](err) || // no TLS at all
 		anyOpError(err, func(e *net.OpError) bool {
-			return e.Op == "remote error" && strings.Contains(e.Error(), "certificate")
+			return e.Op == "remote error" && containsAny(e.Error(), "certificate", "handshake failure", "protocol version")
 		})
 }
 

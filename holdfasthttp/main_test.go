@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -31,6 +32,7 @@ var protocols = []string{"HTTP/1.1", "HTTP/2.0"}
 func serve(t testing.TB, protocol string, handler http.HandlerFunc) (*httptest.Server, *http.Transport) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	if protocol == "HTTP/2.0" {
 		server.EnableHTTP2 = true
 		server.StartTLS()

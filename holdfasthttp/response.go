@@ -19,8 +19,8 @@ const (
 var errDrained = errors.New("holdfasthttp: the body is not wanted")
 
 // wrapBody has the exchange end with the body of resp. Where there is none, it ends now.
-func wrapBody(resp *http.Response, x *exchange, idle time.Duration) {
-	if resp.Body == nil || resp.Body == http.NoBody {
+func wrapBody(resp *http.Response, method string, x *exchange, idle time.Duration) {
+	if isBodyless(resp, method) {
 		x.end()
 		return
 	}
@@ -30,6 +30,19 @@ func wrapBody(resp *http.Response, x *exchange, idle time.Duration) {
 		return
 	}
 	resp.Body = b
+}
+
+// isBodyless is true of a response that has nothing to read. HTTP/2 has an empty body of
+// its own; a length of 0 alone is also what those leave who make responses by hand.
+func isBodyless(resp *http.Response, method string) bool {
+	switch {
+	case resp.Body == nil, resp.Body == http.NoBody, method == http.MethodHead:
+		return true
+	case resp.ProtoMajor == 2 && resp.ContentLength == 0:
+		return true
+	default:
+		return resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified
+	}
 }
 
 // bodyOf is the body of a response that wrapBody has seen, else nil.

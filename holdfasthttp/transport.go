@@ -44,16 +44,18 @@ type transport struct {
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	trip := &roundTrip{transport: t, request: req, payload: payloadOf(req)}
 	defer trip.payload.finish()
-	lane, leave := t.lanes.enter(req)
+	lane, exit := t.lanes.enter(req)
+	caller, unwatch := callerOf(req)
+	leave := func() { unwatch(); exit() }
 	held := false
 	defer func() {
 		if !held {
 			leave()
 		}
 	}()
-	trip.lane = lane
+	trip.lane, trip.caller = lane, caller
 	trip.identify()
-	resp, err := trip.conclude(lane.pipeline.Invoke(req.Context(), trip))
+	resp, err := trip.conclude(lane.pipeline.Invoke(caller, trip))
 	held = resp != nil && trip.Keep(resp, leave) || policy.AfterEnd(err, leave)
 	return resp, err
 }
@@ -69,6 +71,7 @@ func (t *transport) CloseIdleConnections() {
 type roundTrip struct {
 	transport *transport
 	request   *http.Request // the caller's, which is not changed
+	caller    context.Context
 	payload   payload
 	lane      *lane
 
@@ -106,7 +109,7 @@ func (t *roundTrip) Invoke(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := begin(ctx, t.request.Context())
+	x := begin(ctx, t.caller)
 	resp, err := t.send(x, body)
 	if err != nil {
 		return nil, err
@@ -152,7 +155,7 @@ func (t *roundTrip) send(x *exchange, body *attemptBody) (resp *http.Response, e
 	if resp.Request == req {
 		resp.Request = t.request
 	}
-	wrapBody(resp, x, t.transport.settings.bodyTimeout)
+	wrapBody(resp, req.Method, x, t.transport.settings.bodyTimeout)
 	return resp, nil
 }
 
@@ -160,6 +163,7 @@ func (t *roundTrip) send(x *exchange, body *attemptBody) (resp *http.Response, e
 func (t *roundTrip) attempt(x *exchange, body *attemptBody) *http.Request {
 	req := t.request.Clone(x.ctx)
 	req.Trailer = t.request.Trailer // which the caller fills in while the body is read
+	req.Cancel = nil                //lint:ignore SA1019 the context ends with it
 	if body != nil {
 		req.Body = body
 		req.GetBody = t.payload.renewal(t.keeps())
