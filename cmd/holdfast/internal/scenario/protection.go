@@ -26,25 +26,25 @@ func timeoutOnly(p Pace) holdfast.Layers {
 
 func timeoutAndBreaker(p Pace) holdfast.Layers {
 	l := timeoutOnly(p)
-	l.Breaker = breaker.New("payment",
-		breaker.FailureRate(0.5, breaker.Within(p.Of(10*time.Second))),
-		breaker.MinimumCalls(5),
-		breaker.OpenFor(p.Of(5*time.Second)),
-		breaker.Classify(order.Outcome),
-	)
+	l.Breaker = halfOf(5, p)
 	return l
 }
 
-// hairTrigger is timeoutAndBreaker without a minimum number of calls.
+// hairTrigger judges from the first call on.
 func hairTrigger(p Pace) holdfast.Layers {
 	l := timeoutOnly(p)
-	l.Breaker = breaker.New("payment",
+	l.Breaker = halfOf(1, p)
+	return l
+}
+
+// halfOf opens for 5 s when half of at least minimum calls within 10 s have failed.
+func halfOf(minimum int, p Pace) *breaker.Breaker {
+	return breaker.New("payment",
 		breaker.FailureRate(0.5, breaker.Within(p.Of(10*time.Second))),
-		breaker.MinimumCalls(1),
+		breaker.MinimumCalls(minimum),
 		breaker.OpenFor(p.Of(5*time.Second)),
 		breaker.Classify(order.Outcome),
 	)
-	return l
 }
 
 func withBulkhead(limit int) protection {
