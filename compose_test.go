@@ -168,15 +168,18 @@ func TestRefusedOrders(t *testing.T) {
 		{"two breakers of one name", []policy.Policy{b, breaker.New("payments")}, nil},
 		{"retry twice", []policy.Policy{again, again}, nil},
 		{
-			"outer timeout shorter", []policy.Policy{timeout.New(2 * time.Second), again, second},
+			"outer timeout shorter",
+			[]policy.Policy{timeout.New(2 * time.Second), again, second},
 			[]string{"the outer timeout(1s) is not longer than timeout(2s)", "write Compose(timeout(1s), retry(attempts=3), timeout(2s))"},
 		},
 		{
-			"outer timeout equal", []policy.Policy{second, again, timeout.New(time.Second)},
+			"outer timeout equal",
+			[]policy.Policy{second, again, timeout.New(time.Second)},
 			[]string{"is not longer than", "write Compose(timeout(1s), retry(attempts=3))"},
 		},
 		{
-			"three timeouts", []policy.Policy{timeout.New(3 * time.Second), again, timeout.New(2 * time.Second), second},
+			"three timeouts",
+			[]policy.Policy{timeout.New(3 * time.Second), again, timeout.New(2 * time.Second), second},
 			[]string{"write Compose(timeout(1s), retry(attempts=3), timeout(2s), timeout(3s))"},
 		},
 		{"a limit per call is not compared", []policy.Policy{second, timeout.New(1, timeout.LimitFunc(func(context.Context) time.Duration { return 1 }))}, nil},
@@ -463,7 +466,8 @@ func TestComposition(t *testing.T) {
 				return holdfast.Compose(breaker.New("payments", breaker.ConsecutiveFailures(3)), retry.New(retry.Attempts(7), retry.Constant(time.Second)))
 			},
 			[]policytest.Step{policytest.Fail(errDown)},
-			3, 3 * time.Second, []error{errDown, breaker.ErrOpen, retry.ErrExhausted},
+			3, 3 * time.Second,
+			[]error{errDown, breaker.ErrOpen, retry.ErrExhausted},
 		},
 		{
 			"BEHAVIOUR 40: each attempt is bounded, and repeated",
@@ -471,7 +475,8 @@ func TestComposition(t *testing.T) {
 				return holdfast.Compose(timeout.New(time.Second), retry.New(retry.Attempts(4), retry.Constant(0)))
 			},
 			[]policytest.Step{policytest.Block()},
-			4, 4 * time.Second, []error{timeout.ErrExceeded, context.DeadlineExceeded, retry.ErrExhausted},
+			4, 4 * time.Second,
+			[]error{timeout.ErrExceeded, context.DeadlineExceeded, retry.ErrExhausted},
 		},
 		{
 			"the total timeout cuts the wait short before it begins",
@@ -479,7 +484,8 @@ func TestComposition(t *testing.T) {
 				return holdfast.Compose(retry.New(retry.Constant(time.Minute)), timeout.New(10*time.Second))
 			},
 			[]policytest.Step{policytest.Fail(errDown)},
-			1, 0, []error{errDown, context.DeadlineExceeded, retry.ErrExhausted},
+			1, 0,
+			[]error{errDown, context.DeadlineExceeded, retry.ErrExhausted},
 		},
 		{
 			"the total timeout strikes in an attempt",
@@ -487,7 +493,8 @@ func TestComposition(t *testing.T) {
 				return holdfast.Compose(timeout.New(4*time.Second), retry.New(retry.Constant(0)), timeout.New(10*time.Second))
 			},
 			[]policytest.Step{policytest.Block()},
-			3, 10 * time.Second, []error{timeout.ErrExceeded},
+			3, 10 * time.Second,
+			[]error{timeout.ErrExceeded},
 		},
 		{
 			"a timeout outside the breaker tells it nothing",
@@ -495,7 +502,8 @@ func TestComposition(t *testing.T) {
 				return holdfast.Compose(breaker.New("payments", breaker.ConsecutiveFailures(1)), retry.New(retry.Attempts(1)), timeout.New(time.Second))
 			},
 			[]policytest.Step{policytest.Block()},
-			1, time.Second, []error{timeout.ErrExceeded},
+			1, time.Second,
+			[]error{timeout.ErrExceeded},
 		},
 		{
 			"recovered by a retry",

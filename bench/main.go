@@ -26,8 +26,8 @@ import (
 
 // Plans: about three minutes, and half a minute.
 var (
-	fullPlan  = measure.Plan{Rounds: 25, Batch: 10 * time.Millisecond}
-	quickPlan = measure.Plan{Rounds: 5, Batch: 2 * time.Millisecond}
+	fullPlan  = measure.Plan{Rounds: 60, Batch: 3 * time.Millisecond}
+	quickPlan = measure.Plan{Rounds: 9, Batch: time.Millisecond}
 )
 
 // plots is the folder of the plots, beside the page.

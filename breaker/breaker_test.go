@@ -144,26 +144,31 @@ func TestTripping(t *testing.T) {
 		{"BEHAVIOUR 7: one a second", half20s, "S +1s S +1s S +1s F +1s F =closed +1s F =open"},
 		{
 			"BEHAVIOUR 8: still in the window",
-			options{breaker.Failures(2, breaker.Within(10*time.Second))}, "+900ms F +9s =closed F =open",
+			options{breaker.Failures(2, breaker.Within(10*time.Second))},
+			"+900ms F +9s =closed F =open",
 		},
 		{
 			"BEHAVIOUR 8: no more in the window",
-			options{breaker.Failures(2, breaker.Within(10*time.Second))}, "+900ms F +9100ms F =closed",
+			options{breaker.Failures(2, breaker.Within(10*time.Second))},
+			"+900ms F +9100ms F =closed",
 		},
 		{
 			"BEHAVIOUR 8: silence empties it",
-			options{breaker.Failures(2, breaker.Within(10*time.Second))}, "F +10s F =closed +10000s F =closed F =open",
+			options{breaker.Failures(2, breaker.Within(10*time.Second))},
+			"F +10s F =closed +10000s F =closed F =open",
 		},
 		{
 			"BEHAVIOUR 9: the call that lands in a new bucket counts",
-			options{breaker.FailureRate(.5, breaker.Within(10*time.Second)), breaker.MinimumCalls(2)}, "F +1s S =open",
+			options{breaker.FailureRate(.5, breaker.Within(10*time.Second)), breaker.MinimumCalls(2)},
+			"F +1s S =open",
 		},
 		{"BEHAVIOUR 10: exactly the limit is not slow", options{slow}, "S/2s*10 =closed"},
 		{"BEHAVIOUR 10: five slow of ten", options{slow}, "S/2000000001ns*5 S*4 =closed S =open"},
 		{"BEHAVIOUR 10: slow failures count", options{slow}, "F/3s*5 S*4 =closed S =open"},
 		{
 			"BEHAVIOUR 10: slow failures count in both rates",
-			options{slow, breaker.FailureRate(.6, breaker.Last(10))}, "F/3s*5 S*4 =closed S =open",
+			options{slow, breaker.FailureRate(.6, breaker.Last(10))},
+			"F/3s*5 S*4 =closed S =open",
 		},
 		{"BEHAVIOUR 11: slow is failure", options{breaker.SlowIsFailure(2 * time.Second)}, "S/12s*4 =closed S/12s =open"},
 		{"BEHAVIOUR 12: ignored, run", options{ignoring}, "F*4 I*1000 =closed F =open"},
@@ -171,7 +176,8 @@ func TestTripping(t *testing.T) {
 		{"BEHAVIOUR 12: refused inside", nil, "F*4 R*1000 =closed F =open"},
 		{
 			"the first of several conditions trips",
-			options{breaker.ConsecutiveFailures(3), breaker.Failures(4, breaker.Last(100))}, "F S F S F S =closed F =open",
+			options{breaker.ConsecutiveFailures(3), breaker.Failures(4, breaker.Last(100))},
+			"F S F S F S =closed F =open",
 		},
 		{"windows start empty when the circuit closes", options{half}, "F*10 =open +30s S =closed F*9 =closed F =open"},
 	}
@@ -205,11 +211,13 @@ func TestOpenAndHalfOpen(t *testing.T) {
 		{"BEHAVIOUR 18: one failure opens it", options{first, breaker.Trials(3, 3)}, "F +30s S =half-open F =open X"},
 		{
 			"BEHAVIOUR 19: tolerated",
-			options{first, breaker.Trials(5, 3), breaker.TolerateTrialFailures(2)}, "F +30s F F S S =half-open S =closed",
+			options{first, breaker.Trials(5, 3), breaker.TolerateTrialFailures(2)},
+			"F +30s F F S S =half-open S =closed",
 		},
 		{
 			"BEHAVIOUR 19: no more than tolerated",
-			options{first, breaker.Trials(5, 3), breaker.TolerateTrialFailures(2)}, "F +30s F F =half-open F =open",
+			options{first, breaker.Trials(5, 3), breaker.TolerateTrialFailures(2)},
+			"F +30s F F =half-open F =open",
 		},
 		{"BEHAVIOUR 21: a refused trial", options{first}, "F +30s R*3 =half-open S =closed"},
 		{"BEHAVIOUR 21: an ignored trial", options{first, ignoring}, "F +30s I*3 =half-open S =closed"},
@@ -220,12 +228,14 @@ func TestOpenAndHalfOpen(t *testing.T) {
 		},
 		{
 			"a trial that is slow by SlowIsFailure",
-			options{first, breaker.SlowIsFailure(2 * time.Second)}, "F +30s S/3s =open",
+			options{first, breaker.SlowIsFailure(2 * time.Second)},
+			"F +30s S/3s =open",
 		},
 		{"reset closes an open circuit", options{first}, "F X reset =closed S F =open"},
 		{
 			"reset starts the count of openings anew",
-			options{first, breaker.OpenBackoff(time.Second, time.Hour)}, "F +1s F +1s X reset F +1s =half-open",
+			options{first, breaker.OpenBackoff(time.Second, time.Hour)},
+			"F +1s F +1s X reset F +1s =half-open",
 		},
 		{"idle for years", options{first}, "F +80000h =half-open S =closed"},
 		{"no open period", options{first, breaker.OpenForFunc(func(int) time.Duration { return -1 })}, "F =half-open F =half-open S =closed"},
@@ -463,7 +473,8 @@ func TestWhatCounts(t *testing.T) {
 		{"BEHAVIOUR 29: the caller's deadline", nil, expired, context.DeadlineExceeded, breaker.Closed},
 		{
 			"BEHAVIOUR 29: the caller's deadline, counted",
-			[]breaker.Option{breaker.CountDeadlines()}, expired, context.DeadlineExceeded, breaker.Open,
+			[]breaker.Option{breaker.CountDeadlines()},
+			expired, context.DeadlineExceeded, breaker.Open,
 		},
 		{"cancellations are never counted", []breaker.Option{breaker.CountDeadlines()}, canceled, context.Canceled, breaker.Closed},
 		{
@@ -483,7 +494,8 @@ func TestWhatCounts(t *testing.T) {
 		},
 		{
 			"0 is what the error says",
-			[]breaker.Option{breaker.Classify(func(any, error) policy.Outcome { return 0 })}, nil, errDown, breaker.Open,
+			[]breaker.Option{breaker.Classify(func(any, error) policy.Outcome { return 0 })},
+			nil, errDown, breaker.Open,
 		},
 	}
 	for _, tt := range tests {

@@ -38,15 +38,18 @@ func TestBadSettings(t *testing.T) {
 		{"minimum 0", options{breaker.MinimumCalls(0)}, "MinimumCalls(0): must be at least 1"},
 		{
 			"minimum above the window",
-			options{breaker.FailureRate(.5, last), breaker.MinimumCalls(11)}, "MinimumCalls(11): must be at most the size of Last(10)",
+			options{breaker.FailureRate(.5, last), breaker.MinimumCalls(11)},
+			"MinimumCalls(11): must be at most the size of Last(10)",
 		},
 		{
 			"minimum above SlowCalls' window",
-			options{breaker.SlowCalls(time.Second, .5, last), breaker.MinimumCalls(11)}, "MinimumCalls(11): must be at most the size of Last(10)",
+			options{breaker.SlowCalls(time.Second, .5, last), breaker.MinimumCalls(11)},
+			"MinimumCalls(11): must be at most the size of Last(10)",
 		},
 		{
 			"minimum above Failures' window, the only one",
-			options{breaker.Failures(1, last), breaker.MinimumCalls(11)}, "MinimumCalls(11): must be at most the size of Last(10)",
+			options{breaker.Failures(1, last), breaker.MinimumCalls(11)},
+			"MinimumCalls(11): must be at most the size of Last(10)",
 		},
 		{"open for 0", options{breaker.OpenFor(0)}, "OpenFor(0s): must be greater than 0"},
 		{"open for less", options{breaker.OpenFor(-time.Second)}, "OpenFor(-1s): must be greater than 0"},
@@ -62,7 +65,8 @@ func TestBadSettings(t *testing.T) {
 		{"nil clock", options{breaker.Clock(nil)}, "Clock(nil): must not be nil"},
 		{"nil option", options{nil}, "Option(nil): must not be nil"},
 		{
-			"all of them at once", options{breaker.OpenFor(0), breaker.Trials(0, 0), breaker.Clock(nil)},
+			"all of them at once",
+			options{breaker.OpenFor(0), breaker.Trials(0, 0), breaker.Clock(nil)},
 			"Clock(nil): must not be nil; OpenFor(0s): must be greater than 0; Trials(0, 0): must both be at least 1",
 		},
 	}

@@ -5,35 +5,29 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/bits"
 	"sync"
 	"sync/atomic"
-
-	"golang.org/x/sync/semaphore"
 
 	"github.com/holdfast-go/holdfast/policy"
 )
 
 // A Bulkhead is a [policy.Policy] that bounds how many calls run at the same time.
 // It is safe for concurrent use, and must not be copied. While a slot is free, a call
-// costs little more than a semaphore of golang.org/x/sync, and allocates nothing.
+// costs two short locks, as with a semaphore of golang.org/x/sync, and allocates
+// nothing.
 //
 // A slot follows the work: a call that goes on after its caller was answered, as
 // under timeout.Abandon, holds it until it ends, and so does a value that the call,
 // a [policy.Keeper], keeps, until it is released.
 type Bulkhead struct {
 	settings settings
-	slots    *semaphore.Weighted
 	events   policy.Events
-
 	rejected atomic.Uint64
 
-	// The semaphore has a line of its own, but does not tell who in it has been served
-	// and who still waits: calls would be refused for a queue that is already empty.
-	//
-	// waiting is the length of line, and one more while a call looks whether it has to
-	// join. It changes under mu; while it is 0, slots come and go without the lock.
-	waiting atomic.Int64
+	// inside is how many hold a slot or wait for one. Nobody waits while a slot is free,
+	// so up to the limit it counts slots, and beyond it the line. It changes beyond the
+	// limit under mu only; below, slots come and go without.
+	inside atomic.Int64
 
 	mu   sync.Mutex // guards line; not held during a wait
 	line list.List  // of those who wait: a chan struct{} each, closed once a slot is theirs
@@ -54,8 +48,11 @@ func Build(limit int, opts ...Option) (*Bulkhead, error) { return build(limit, o
 // Wrap implements [policy.Policy].
 func (b *Bulkhead) Wrap(next policy.Handler) policy.Handler {
 	return func(ctx context.Context, call policy.Call) (any, error) {
-		if ctx.Err() != nil || b.waiting.Load() > 0 || !b.slots.TryAcquire(1) {
-			if err := b.enter(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil, policy.ContextError(ctx)
+		}
+		if !b.take() {
+			if err := b.queue(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -78,8 +75,13 @@ func (b *Bulkhead) Wrap(next policy.Handler) policy.Handler {
 // waits if MaxQueue allows, and returns a [FullError] or [policy.ContextError] if it
 // gets none. Release gives the slot back; calling it again does nothing.
 func (b *Bulkhead) Acquire(ctx context.Context) (release func(), err error) {
-	if err := b.enter(ctx); err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, policy.ContextError(ctx)
+	}
+	if !b.take() {
+		if err := b.queue(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return (&slot{of: b}).release, nil
 }
@@ -96,16 +98,13 @@ type Stats struct {
 	Rejected uint64 // calls refused with a FullError so far
 }
 
-// Stats reads the numbers as they are now. It costs some 10 ns for each binary
-// digit of the limit; calls that begin meanwhile wait for it.
+// Stats reads the numbers as they are now. It costs two atomic loads.
 func (b *Bulkhead) Stats() Stats {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.serveLocked()
+	limit, inside := b.settings.limit, int(b.inside.Load())
 	return Stats{
-		Limit:    b.settings.limit,
-		InFlight: b.settings.limit - b.freeLocked(),
-		Queued:   b.line.Len(),
+		Limit:    limit,
+		InFlight: min(inside, limit),
+		Queued:   max(0, inside-limit),
 		MaxQueue: b.settings.maxQueue,
 		Rejected: b.rejected.Load(),
 	}
@@ -123,16 +122,26 @@ func (b *Bulkhead) Describe() policy.Description {
 // Subscribe implements [policy.Observable]: bulkhead.queued and bulkhead.rejected.
 func (b *Bulkhead) Subscribe(o policy.Observer) (cancel func()) { return b.events.Subscribe(o) }
 
-// enter takes a slot, and waits for one where that is allowed.
-func (b *Bulkhead) enter(ctx context.Context) error {
-	if err := policy.ContextError(ctx); err != nil {
-		return err
+// take takes a slot if one is free.
+func (b *Bulkhead) take() bool {
+	for {
+		n := b.inside.Load()
+		if n >= int64(b.settings.limit) {
+			return false
+		}
+		if b.inside.CompareAndSwap(n, n+1) {
+			return true
+		}
 	}
+}
+
+// queue waits for a slot where that is allowed.
+func (b *Bulkhead) queue(ctx context.Context) error {
 	place, queued, ok := b.join()
 	switch {
 	case !ok:
 		return b.refuse(ctx, queued, "no place in the queue")
-	case place == nil:
+	case place == nil: // a slot came free
 		return nil
 	}
 	b.tellQueued(ctx, place)
@@ -140,26 +149,24 @@ func (b *Bulkhead) enter(ctx context.Context) error {
 	return b.conclude(ctx, place)
 }
 
-// join takes a slot, else a place in the line, else tells how many have one.
-//
-// It tries under the lock before it believes that there is no slot: an earlier try may
-// have met a reader of Stats with the free ones in its hands. It counts as waiting
-// before it tries, so that whoever gives a slot back after that serves the line.
+// join takes a slot, else the last place in the line, else tells how many have one.
 func (b *Bulkhead) join() (place *list.Element, queued int, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.waiting.Add(1)
-	b.serveLocked()
-	queued = b.line.Len()
-	if queued > 0 || !b.slots.TryAcquire(1) {
-		if queued < b.settings.maxQueue && b.settings.maxWait > 0 {
-			return b.line.PushBack(make(chan struct{})), queued, true
+	mayWait := b.line.Len() < b.settings.maxQueue && b.settings.maxWait > 0
+	for {
+		n := b.inside.Load()
+		full := n >= int64(b.settings.limit)
+		switch {
+		case full && !mayWait:
+			return nil, b.line.Len(), false
+		case !b.inside.CompareAndSwap(n, n+1): // a slot came or went
+		case full:
+			return b.line.PushBack(make(chan struct{})), b.line.Len(), true
+		default:
+			return nil, 0, true
 		}
-		b.waiting.Add(-1)
-		return nil, queued, false
 	}
-	b.waiting.Add(-1)
-	return nil, queued, true
 }
 
 // await returns when a slot is there, MaxWait has passed, or ctx has ended.
@@ -196,33 +203,28 @@ func (b *Bulkhead) conclude(ctx context.Context, place *list.Element) error {
 func (b *Bulkhead) quit(place *list.Element) (served bool, queued int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.serveLocked()
 	select {
 	case <-place.Value.(chan struct{}):
 		return true, b.line.Len()
 	default:
 		b.line.Remove(place)
-		b.waiting.Add(-1)
+		b.inside.Add(-1)
 		return false, b.line.Len()
 	}
 }
 
-// serveLocked hands free slots to those who wait, in order. It finds one only between
-// the two steps of a release.
-func (b *Bulkhead) serveLocked() {
-	for b.line.Len() > 0 && b.slots.TryAcquire(1) {
-		close(b.line.Remove(b.line.Front()).(chan struct{}))
-		b.waiting.Add(-1)
-	}
-}
-
-// release gives a slot back.
+// release gives a slot back, or to the first in line if there is one.
 func (b *Bulkhead) release() {
-	b.slots.Release(1)
-	if b.waiting.Load() > 0 {
-		b.mu.Lock()
-		b.serveLocked()
-		b.mu.Unlock()
+	for n := b.inside.Load(); n <= int64(b.settings.limit); n = b.inside.Load() {
+		if b.inside.CompareAndSwap(n, n-1) {
+			return
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.inside.Add(-1)
+	if first := b.line.Front(); first != nil { // else they have all left meanwhile
+		close(b.line.Remove(first).(chan struct{}))
 	}
 }
 
@@ -277,23 +279,6 @@ func (b *Bulkhead) passOn(keeper policy.Keeper, value any, err error) {
 	}()
 	taken = keeper != nil && value != nil && keeper.Keep(value, s.release) ||
 		err != nil && policy.AfterEnd(err, s.release)
-}
-
-// freeLocked counts the free slots by taking them, in powers of two from the largest
-// down, and putting them back at once.
-//
-// A counter of the slots taken would be simpler, but its two atomic adds on each call
-// cost half as much as the semaphore itself, and more where processors share the line.
-// So the reader pays, and a call that comes meanwhile: see join.
-func (b *Bulkhead) freeLocked() int {
-	free := int64(0)
-	for n := int64(1) << (bits.Len(uint(b.settings.limit)) - 1); n > 0; n /= 2 {
-		if b.slots.TryAcquire(n) {
-			free += n
-		}
-	}
-	b.slots.Release(free)
-	return int(free)
 }
 
 // A slot is one that was taken, in the hands of somebody who may give it back twice.

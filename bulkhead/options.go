@@ -4,8 +4,6 @@ import (
 	"math"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/holdfast-go/holdfast/internal/fault"
 	"github.com/holdfast-go/holdfast/policy"
 )
@@ -78,5 +76,5 @@ func build(limit int, opts []Option) (*Bulkhead, error) {
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	return &Bulkhead{settings: s, slots: semaphore.NewWeighted(int64(limit))}, nil
+	return &Bulkhead{settings: s}, nil
 }

@@ -36,7 +36,7 @@ func (r Report) writeHead(p *page) {
 	p.line("- Trust the **ratios** (× ours: how many times what ours costs; the median of the rounds' own ratios), not the nanoseconds: on a shared machine those drift by a third from one run to the next, but what disturbs a round disturbs everybody in it.")
 	p.line("- *spread* is half the distance between the quartiles of the serial rounds: differences smaller than that mean nothing.")
 	p.line("- *serial* is one goroutine; *1 proc* and *2 procs* are what `RunParallel` does at one and two processors, in wall time per call. What scales perfectly costs half at two.")
-	p.line("- *B* and *allocs* are bytes and allocations per call.")
+	p.line("- *B* and *allocs* are bytes and allocations per call. The batches are too short to meet many garbage collections, so an allocation costs a program more than its nanoseconds here.")
 	p.line("- Each implementation is checked by a test to do what its case says: the breaker refuses, the retry makes three attempts, the limiter limits. What a library cannot do is not imitated: see [what is not here](#what-is-not-here).")
 	if r.Quick {
 		p.line("\n**This was a quick run, with few and short rounds. `make bench` without `BENCH=quick` gives numbers to quote.**")
