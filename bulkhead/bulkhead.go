@@ -12,9 +12,9 @@ import (
 )
 
 // A Bulkhead is a [policy.Policy] that bounds how many calls run at the same time.
-// It is safe for concurrent use, and must not be copied. While a slot is free, a call
-// costs two short locks, as with a semaphore of golang.org/x/sync, and allocates
-// nothing.
+// It is safe for concurrent use, and must not be copied. While slots are free, a call
+// takes no lock and allocates nothing, and costs little more than with a semaphore of
+// golang.org/x/sync.
 //
 // A slot follows the work: a call that goes on after its caller was answered, as
 // under timeout.Abandon, holds it until it ends, and so does a value that the call,

@@ -232,7 +232,7 @@ func TestObserver(t *testing.T) {
 	})
 }
 
-// A reader of Stats takes the free slots for an instant; nobody is refused for it.
+// Readers of Stats get in nobody's way, and never see more slots taken than there are.
 func TestStatsRefusesNobody(t *testing.T) {
 	const callers = 4
 	b := bulkhead.New(callers)
