@@ -126,7 +126,8 @@ func CountDeadlines() Option {
 
 // OnStateChange has f told every transition: in order, once each, and never under a
 // lock, so f may call back into the breaker. f runs on the goroutine of the call or
-// reader that came by.
+// reader that came by, and so does a panic of f, once all has been settled and told:
+// one that comes out of [Breaker.Isolate] leaves an isolation that nobody can release.
 func OnStateChange(f func(Transition)) Option {
 	return option(func(s *settings) {
 		s.onStateChange = f
