@@ -89,16 +89,14 @@ func TestSlotComesBack(t *testing.T) { // BEHAVIOUR 60
 			handler := b.Wrap(policy.Invoke)
 			var wg sync.WaitGroup
 			for range 20 {
-				wg.Add(1)
-				go func() {
-					defer wg.Done()
+				wg.Go(func() {
 					defer func() {
 						if got := recover(); name == "panic" && got != errCall {
 							t.Errorf("recovered %v, want the call's own value", got)
 						}
 					}()
 					handler(t.Context(), call)
-				}()
+				})
 				wg.Wait()
 			}
 			free(t, b, 10)

@@ -21,14 +21,14 @@ type stepping struct {
 	*policytest.Clock
 
 	mu   sync.Mutex // guards rand
-	rand *rand.Rand
+	rand *rand.Rand // nil: no steps yet
 }
 
 func (c *stepping) Elapsed() time.Duration {
 	now := c.Clock.Elapsed()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.rand.IntN(4) == 0 {
+	if c.rand != nil && c.rand.IntN(4) == 0 {
 		now -= time.Duration(c.rand.Int64N(int64(time.Second)))
 	}
 	return now
@@ -36,8 +36,9 @@ func (c *stepping) Elapsed() time.Duration {
 
 func TestBoundUnderStorm(t *testing.T) { // BEHAVIOUR 65
 	const burst, interval = 5, 10 * time.Millisecond
-	clock := &stepping{Clock: policytest.NewClock(time.Now()), rand: rand.New(rand.NewPCG(1, 2))}
+	clock := &stepping{Clock: policytest.NewClock(time.Now())}
 	l := ratelimit.New(ratelimit.Per(100, time.Second), burst, ratelimit.Clock(clock))
+	clock.rand = rand.New(rand.NewPCG(1, 2))
 	var mu sync.Mutex // holds the clock still while a token is taken and noted
 	var taken []time.Duration
 	var wg sync.WaitGroup
@@ -82,9 +83,7 @@ func TestStorm(t *testing.T) {
 				var admitted []time.Duration
 				var wg sync.WaitGroup
 				for i := range 1000 {
-					wg.Add(1)
-					go func() {
-						defer wg.Done()
+					wg.Go(func() {
 						defer func() { recover() }()
 						time.Sleep(time.Duration(rand.IntN(int(200 * ms))))
 						ctx, cancel := context.WithCancel(t.Context())
@@ -107,7 +106,7 @@ func TestStorm(t *testing.T) {
 						if err != nil && !policy.Rejected(err) && ctx.Err() == nil {
 							t.Errorf("error %v", err)
 						}
-					}()
+					})
 				}
 				wg.Wait()
 				slices.Sort(admitted)
