@@ -38,6 +38,7 @@ const (
 // Modes are all of them.
 var Modes = []Mode{Serial, One, Two}
 
+// String is what the tables call m.
 func (m Mode) String() string {
 	return [...]string{"serial", "1 processor", "2 processors"}[m]
 }
