@@ -128,10 +128,17 @@ func (b *body) end() {
 	if ended {
 		return
 	}
-	for _, release := range releases {
-		defer release() // whatever the others do
-	}
 	b.exchange.end()
+	runAll(releases)
+}
+
+// runAll runs each of fs, the innermost policy's first, whatever the others do.
+func runAll(fs []func()) {
+	if len(fs) == 0 {
+		return
+	}
+	defer runAll(fs[1:])
+	fs[0]()
 }
 
 // discard reads the rest, if it is short and comes soon, and closes the body.

@@ -1,0 +1,610 @@
+package holdfasthttp_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/breaker"
+	"github.com/holdfast-go/holdfast/bulkhead"
+	"github.com/holdfast-go/holdfast/fallback"
+	"github.com/holdfast-go/holdfast/holdfasthttp"
+	"github.com/holdfast-go/holdfast/policy"
+	"github.com/holdfast-go/holdfast/policytest"
+	"github.com/holdfast-go/holdfast/ratelimit"
+	"github.com/holdfast-go/holdfast/timeout"
+)
+
+// guarded runs handler under policies on a server, with a client of its own.
+func guarded(t *testing.T, protocol string, handler http.HandlerFunc, policies ...policy.Policy) (*http.Client, string) {
+	t.Helper()
+	server, base := serve(t, protocol, holdfasthttp.NewHandler(handler, holdfast.Compose(policies...)).ServeHTTP)
+	return &http.Client{Transport: base}, server.URL
+}
+
+func ok(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }
+
+// hang waits for its context, and says nothing.
+func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+
+// Rule 7: how refusals are answered.
+func TestAnswers(t *testing.T) {
+	full := bulkhead.New(1)
+	release, err := full.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	spent := ratelimit.New(ratelimit.Per(1, time.Minute), 1)
+	spent.Allow()
+	tripped := breaker.New("tripped", breaker.ConsecutiveFailures(1), breaker.OpenFor(90*time.Second))
+	if done, err := tripped.Allow(); err == nil {
+		done(policy.Failure)
+	}
+	isolated := breaker.New("isolated")
+	defer isolated.Isolate()()
+	refusing := func(err error) policy.Policy {
+		return policy.Func(func(policy.Handler) policy.Handler {
+			return func(context.Context, policy.Call) (any, error) { return nil, err }
+		})
+	}
+	tests := []struct {
+		name    string
+		handler http.HandlerFunc
+		policy  policy.Policy
+		code    int
+		after   string
+		text    string
+	}{
+		{"none", ok, timeout.New(time.Minute), 200, "", "hello"},
+		{"full", ok, full, 503, "1", "Too many requests at the same time.\n"},
+		{"rate exceeded", ok, spent, 429, "60", "Too many requests.\n"},
+		{"open circuit", ok, tripped, 503, "90", "The service recovers from failures.\n"},
+		{"isolated circuit", ok, isolated, 503, "", "The service recovers from failures.\n"},
+		{"timeout", hang, timeout.New(10 * time.Millisecond), 503, "", "The request took too long.\n"},
+		{"abandoned", hang, timeout.New(10*time.Millisecond, timeout.Abandon()), 503, "", "The request took too long.\n"},
+		{"another refusal", ok, refusing(fmt.Errorf("no: %w", policy.ErrRejected)), 503, "", "The service takes no requests.\n"},
+		{"another error", ok, refusing(errors.New("secret")), 500, "", "Internal Server Error\n"},
+		{
+			"a fallback's handler", hang,
+			holdfast.Compose(timeout.New(10*time.Millisecond), fallback.Value(http.Handler(http.HandlerFunc(ok)))), 200, "", "hello",
+		},
+		{"a fallback's status", ok, holdfast.Compose(refusing(io.EOF), fallback.Value(holdfasthttp.Status(404))), 404, "", "Not Found\n"},
+		{"a fallback's mistake", ok, holdfast.Compose(refusing(io.EOF), fallback.Value("text")), 500, "", "Internal Server Error\n"},
+	}
+	for _, protocol := range protocols {
+		for _, tt := range tests {
+			t.Run(protocol+"/"+tt.name, func(t *testing.T) {
+				client, url := guarded(t, protocol, func(w http.ResponseWriter, r *http.Request) {
+					if tt.code != 200 { // which must not be seen
+						w.Header().Set("Content-Encoding", "gzip")
+						w.Header().Set("Content-Length", "1000000")
+					}
+					tt.handler(w, r)
+				}, tt.policy)
+				resp := do(t, client, http.MethodGet, url, nil)
+				got := readAll(t, resp)
+				if after := resp.Header.Get("Retry-After"); resp.StatusCode != tt.code || after != tt.after && (tt.after != "90" || after != "89") || got != tt.text {
+					t.Errorf("status %d, Retry-After %q, %q; want %d, %q, %q", resp.StatusCode, after, got, tt.code, tt.after, tt.text)
+				}
+				if tt.code == 200 {
+					return
+				}
+				if got := resp.Header.Get("Content-Type"); got != "text/plain; charset=utf-8" {
+					t.Errorf("a %s", got)
+				}
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Header.Set("Accept", "application/problem+json")
+				resp, err = client.Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var problem struct {
+					Title  string
+					Status int
+				}
+				if err := json.Unmarshal([]byte(readAll(t, resp)), &problem); err != nil {
+					t.Error(err)
+				}
+				if problem.Status != tt.code || problem.Title != http.StatusText(tt.code) || resp.Header.Get("Content-Type") != "application/problem+json" {
+					t.Errorf("a %s: %+v", resp.Header.Get("Content-Type"), problem)
+				}
+			})
+		}
+	}
+}
+
+func TestAccept(t *testing.T) {
+	isolated := breaker.New("isolated")
+	defer isolated.Isolate()()
+	handler := holdfasthttp.NewHandler(http.HandlerFunc(ok), holdfast.Compose(isolated))
+	for accept, json := range map[string]bool{
+		"":         false,
+		"*/*":      false,
+		"text/*":   false,
+		"nonsense": false,
+		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": false,
+		"application/problem+json":                     true,
+		"application/json":                             true,
+		"Application/JSON; charset=utf-8":              true,
+		"application/json, text/plain, */*":            true,
+		"application/json;q=0.5, text/plain":           false,
+		"application/problem+json, text/plain; q=0.2":  true,
+		"application/json;q=0":                         false,
+		"text/plain;q=0.1, application/*; q=0.2, */*":  true,
+		"application/json;v=1;q=0.1, text/html;q=0.05": true,
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header.Set("Accept", accept)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if got := w.Header().Get("Content-Type") == "application/problem+json"; got != json {
+			t.Errorf("Accept: %s: problem+json %t, want %t", accept, got, json)
+		}
+	}
+}
+
+// Rule 7: the handler's 5xx is a failure, a panic too; both are passed on.
+func TestHandlerFailures(t *testing.T) {
+	tests := []struct {
+		name    string
+		handler http.HandlerFunc
+		code    int // 0: no answer
+		state   breaker.State
+	}{
+		{"200", ok, 200, breaker.Closed},
+		{"no answer is 200", func(http.ResponseWriter, *http.Request) {}, 200, breaker.Closed},
+		{"404", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, 404, breaker.Closed},
+		{"429", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, 429, breaker.Closed},
+		{"500", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, 500, breaker.Open},
+		{"503", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, 503, breaker.Open},
+		{"panic", func(http.ResponseWriter, *http.Request) { panic("handler") }, 0, breaker.Open},
+		{"abort", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, breaker.Open},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := breaker.New("b", breaker.ConsecutiveFailures(1))
+			client, url := guarded(t, "HTTP/1.1", tt.handler, timeout.New(time.Minute), b)
+			resp, err := client.Get(url)
+			if tt.code == 0 {
+				if err == nil {
+					t.Errorf("status %d", resp.StatusCode)
+				}
+			} else if err != nil || resp.StatusCode != tt.code {
+				t.Errorf("%v, %v", resp, err)
+			} else {
+				readAll(t, resp)
+			}
+			if got := b.State(); got != tt.state {
+				t.Errorf("the circuit is %v, want %v", got, tt.state)
+			}
+		})
+	}
+	t.Run("the panic's value", func(t *testing.T) {
+		for _, policies := range [][]policy.Policy{{timeout.New(time.Minute)}, {timeout.New(time.Minute, timeout.Abandon())}} {
+			func() {
+				defer func() {
+					if r := recover(); r != "handler" {
+						t.Errorf("recovered %v", r)
+					}
+				}()
+				holdfasthttp.NewHandler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("handler") }),
+					holdfast.Compose(policies...)).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+			}()
+		}
+	})
+}
+
+// Rule 8: what is committed is not replaced, and the policies are told the verdict.
+func TestCommittedIsNotReplaced(t *testing.T) {
+	tests := []struct {
+		name    string
+		handler http.HandlerFunc
+		code    int
+		body    string
+		events  []policy.Kind // of the timeout
+		failed  bool
+	}{
+		{"written before the limit", func(w http.ResponseWriter, r *http.Request) {
+			io.WriteString(w, "begin")
+			hang(w, r)
+		}, 200, "begin", []policy.Kind{policy.TimeoutExceeded}, true},
+		{"header before the limit", func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(202)
+			hang(w, r)
+		}, 202, "", []policy.Kind{policy.TimeoutExceeded}, true},
+		{"flushed before the limit", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Mine", "1")
+			http.NewResponseController(w).Flush()
+			hang(w, r)
+		}, 200, "", []policy.Kind{policy.TimeoutExceeded}, true},
+		{"early hints are no answer", func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusEarlyHints)
+			hang(w, r)
+		}, 503, "The request took too long.\n", []policy.Kind{policy.TimeoutExceeded}, true},
+		{"a late success", func(w http.ResponseWriter, r *http.Request) {
+			hang(w, r)
+			io.WriteString(w, "late")
+		}, 200, "late", []policy.Kind{policy.TimeoutExceeded}, false},
+		{"the handler's own word", func(w http.ResponseWriter, r *http.Request) {
+			hang(w, r)
+			http.Error(w, "sorry", 504)
+		}, 504, "sorry\n", []policy.Kind{policy.TimeoutExceeded}, true},
+	}
+	for _, protocol := range protocols {
+		for _, tt := range tests {
+			t.Run(protocol+"/"+tt.name, func(t *testing.T) {
+				limit, b := timeout.New(30*time.Millisecond), breaker.New("b", breaker.ConsecutiveFailures(1))
+				recorder := policytest.Record(limit)
+				client, url := guarded(t, protocol, tt.handler, limit, b)
+				resp := do(t, client, http.MethodGet, url, nil)
+				if got := readAll(t, resp); resp.StatusCode != tt.code || got != tt.body {
+					t.Errorf("status %d, %q; want %d, %q", resp.StatusCode, got, tt.code, tt.body)
+				}
+				if got := recorder.Kinds(); !slices.Equal(got, tt.events) {
+					t.Errorf("events %v, want %v", got, tt.events)
+				}
+				if got := b.State() == breaker.Open; got != tt.failed {
+					t.Errorf("failed: %t, want %t", got, tt.failed)
+				}
+			})
+		}
+	}
+}
+
+// Rule 8: an abandoned handler cannot write any more, and its part is not the whole.
+func TestAbandonedHandler(t *testing.T) {
+	for _, protocol := range protocols {
+		for _, committed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/committed=%t", protocol, committed), func(t *testing.T) {
+				answered, ended := make(chan struct{}), make(chan struct{})
+				limit, slots := timeout.New(30*time.Millisecond, timeout.Abandon()), bulkhead.New(1)
+				client, url := guarded(t, protocol, func(w http.ResponseWriter, r *http.Request) {
+					defer close(ended)
+					if committed {
+						io.WriteString(w, "begin")
+						http.NewResponseController(w).Flush()
+					}
+					for range 1000 { // while the answer is written
+						w.Header().Set("X-Mine", "1")
+						if committed {
+							w.Write(nil)
+						}
+					}
+					<-answered
+					_, err := io.WriteString(w, "late")
+					_, copied := w.(io.ReaderFrom).ReadFrom(strings.NewReader("late"))
+					w.WriteHeader(http.StatusTeapot)
+					controller := http.NewResponseController(w)
+					_, _, hijacked := controller.Hijack()
+					for _, err := range []error{err, copied, controller.Flush(), hijacked} {
+						if !errors.Is(err, http.ErrHandlerTimeout) {
+							t.Errorf("%v, want ErrHandlerTimeout", err)
+						}
+					}
+					if err := controller.SetWriteDeadline(time.Now()); !errors.Is(err, http.ErrNotSupported) {
+						t.Errorf("%v, want ErrNotSupported", err)
+					}
+				}, limit, slots)
+				resp, err := client.Get(url)
+				if err == nil {
+					var body []byte
+					body, err = io.ReadAll(resp.Body)
+					if resp.Body.Close(); string(body) == "begin" && err == nil {
+						t.Error("the part looks like the whole")
+					}
+				}
+				if !committed && (err != nil || resp.StatusCode != 503) {
+					t.Errorf("%v, %v", resp, err)
+				}
+				if n := slots.Stats().InFlight; n != 1 {
+					t.Errorf("%d slots taken, want 1", n)
+				}
+				close(answered)
+				<-ended
+				eventually(t, "the slot is free", func() bool { return slots.Stats().InFlight == 0 })
+			})
+		}
+	}
+}
+
+// Rule 8: events arrive one by one, as they are flushed.
+func TestServerSentEvents(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			next := make(chan string)
+			client, url := guarded(t, protocol, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				for word := range next {
+					fmt.Fprintf(w, "data: %s\n\n", word)
+					w.(http.Flusher).Flush()
+				}
+			}, timeout.New(time.Minute), bulkhead.New(1), breaker.New("b"), fast())
+			go func() { next <- "first" }()
+			resp := do(t, client, http.MethodGet, url, nil)
+			defer resp.Body.Close()
+			lines := bufio.NewReader(resp.Body)
+			for _, word := range []string{"first", "second", "third"} {
+				if word != "first" {
+					next <- word
+				}
+				line, err := lines.ReadString('\n')
+				if err != nil || line != "data: "+word+"\n" {
+					t.Fatalf("%q, %v", line, err)
+				}
+				lines.ReadString('\n')
+			}
+			close(next)
+		})
+	}
+}
+
+// Rule 8: an upgrade passes through both sides.
+func TestUpgradeThroughBothSides(t *testing.T) {
+	slots := bulkhead.New(1)
+	server, base := serve(t, "HTTP/1.1", holdfasthttp.NewHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, rw, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+		for {
+			line, err := rw.ReadString('\n')
+			if err != nil {
+				return
+			}
+			io.WriteString(conn, strings.ToUpper(line))
+		}
+	}), holdfast.Compose(timeout.New(20*time.Millisecond), slots, breaker.New("b"))).ServeHTTP)
+	client := holdfasthttp.NewTransport(base, holdfast.Compose(timeout.New(time.Minute), bulkhead.New(1), fast()))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Connection", "Upgrade")
+	req.Header.Set("Upgrade", "websocket")
+	resp, err := client.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := resp.Body.(io.ReadWriteCloser)
+	lines := bufio.NewReader(conn)
+	for _, word := range []string{"one\n", "two\n"} {
+		time.Sleep(30 * time.Millisecond) // longer than the server's limit
+		io.WriteString(conn, word)
+		if got, err := lines.ReadString('\n'); got != strings.ToUpper(word) || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	conn.Close()
+	eventually(t, "the server's slot is free", func() bool { return slots.Stats().InFlight == 0 })
+}
+
+// Rule 8: 1xx responses pass, and so do their headers.
+func TestInformationalResponses(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			client, url := guarded(t, protocol, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Link", "</style.css>")
+				w.WriteHeader(http.StatusEarlyHints)
+				w.Header().Del("Link")
+				w.WriteHeader(http.StatusCreated)
+			}, timeout.New(time.Minute))
+			var hints []string
+			ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+				Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
+					hints = append(hints, fmt.Sprint(code, h.Get("Link")))
+					return nil
+				},
+			})
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			client.Transport = holdfasthttp.NewTransport(client.Transport, holdfast.Compose(timeout.New(time.Minute), fast()))
+			resp, err := client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			readAll(t, resp)
+			if !slices.Equal(hints, []string{"103</style.css>"}) || resp.StatusCode != 201 || resp.Header.Get("Link") != "" {
+				t.Errorf("hints %v, status %d, header %v", hints, resp.StatusCode, resp.Header)
+			}
+		})
+	}
+}
+
+// Rule 8: what http.ResponseController and type assertions find.
+func TestResponseController(t *testing.T) {
+	content := strings.Repeat("x", 100<<10)
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			client, url := guarded(t, protocol, func(w http.ResponseWriter, _ *http.Request) {
+				c := http.NewResponseController(w)
+				if err := errors.Join(c.SetReadDeadline(time.Now().Add(time.Minute)), c.SetWriteDeadline(time.Now().Add(time.Minute)), c.EnableFullDuplex()); err != nil {
+					t.Error(err)
+				}
+				conn, _, err := c.Hijack()
+				if protocol == "HTTP/2.0" && !errors.Is(err, http.ErrNotSupported) || protocol == "HTTP/1.1" && err != nil {
+					t.Errorf("Hijack: %v", err)
+				}
+				if conn != nil {
+					conn.Close()
+				}
+			}, timeout.New(time.Minute))
+			if resp, err := client.Get(url); err == nil {
+				readAll(t, resp)
+			}
+
+			client, url = guarded(t, protocol, func(w http.ResponseWriter, _ *http.Request) {
+				if n, err := io.Copy(w, strings.NewReader(content)); n != int64(len(content)) || err != nil {
+					t.Errorf("copied %d, %v", n, err)
+				}
+			}, timeout.New(time.Minute, timeout.Abandon()))
+			if got := readAll(t, do(t, client, http.MethodGet, url, nil)); got != content {
+				t.Errorf("%d bytes", len(got))
+			}
+		})
+	}
+	t.Run("ReaderFrom", func(t *testing.T) {
+		inner := &readerFrom{ResponseRecorder: httptest.NewRecorder()}
+		holdfasthttp.NewHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			io.Copy(w, io.LimitReader(strings.NewReader(content), 10))
+		}), holdfast.Compose(timeout.New(time.Minute), bulkhead.New(1), breaker.New("b"), fast())).ServeHTTP(inner, httptest.NewRequest(http.MethodGet, "/", nil))
+		if inner.calls != 1 {
+			t.Errorf("%d calls of ReadFrom", inner.calls)
+		}
+	})
+}
+
+type readerFrom struct {
+	*httptest.ResponseRecorder
+	calls int
+}
+
+func (r *readerFrom) ReadFrom(src io.Reader) (int64, error) {
+	r.calls++
+	return io.Copy(r.ResponseRecorder, src)
+}
+
+// Headers that were set before, trailers, and a header that is taken back.
+func TestHandlerHeaders(t *testing.T) {
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			inner := holdfasthttp.NewHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				h := w.Header()
+				h.Del("X-Gone")
+				h.Set("X-Mine", "1")
+				h.Set("Trailer", "X-Sum, X-Other")
+				io.WriteString(w, "hello")
+				h.Set("X-Late", "1")
+				h.Set("X-Sum", "42")
+				h.Set(http.TrailerPrefix+"X-Free", "43")
+			}), holdfast.Compose(timeout.New(time.Minute)))
+			server, base := serve(t, protocol, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("X-Outer", "1")
+				w.Header().Set("X-Gone", "1")
+				inner.ServeHTTP(w, r)
+			})
+			resp := do(t, &http.Client{Transport: base}, http.MethodGet, server.URL, nil)
+			readAll(t, resp)
+			h := resp.Header
+			if h.Get("X-Outer") != "1" || h.Get("X-Mine") != "1" || h.Get("X-Gone") != "" || h.Get("X-Late") != "" {
+				t.Errorf("header %v", h)
+			}
+			if resp.Trailer.Get("X-Sum") != "42" || resp.Trailer.Get("X-Free") != "43" {
+				t.Errorf("trailer %v", resp.Trailer)
+			}
+		})
+	}
+}
+
+// The request's context is the policies', and the handler's is below it.
+func TestHandlerContext(t *testing.T) {
+	type key struct{}
+	server, base := serve(t, "HTTP/1.1", func(w http.ResponseWriter, r *http.Request) {
+		holdfasthttp.NewHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, limited := r.Context().Deadline()
+			fmt.Fprint(w, r.Context().Value(key{}), limited, r.Context().Value(http.ServerContextKey) != nil)
+		}), holdfast.Compose(timeout.New(time.Minute))).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), key{}, "value")))
+	})
+	if got := readAll(t, do(t, &http.Client{Transport: base}, http.MethodGet, server.URL, nil)); got != "valuetrue true" {
+		t.Errorf("%q", got)
+	}
+}
+
+// A client that leaves is no failure.
+func TestClientLeaves(t *testing.T) {
+	b, ended := breaker.New("b", breaker.ConsecutiveFailures(1)), make(chan struct{})
+	client, url := guarded(t, "HTTP/1.1", func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		hang(w, r)
+	}, timeout.New(time.Minute), b)
+	client.Timeout = 20 * time.Millisecond
+	if _, err := client.Get(url); err == nil {
+		t.Error("answered")
+	}
+	<-ended
+	if got := b.State(); got != breaker.Closed {
+		t.Errorf("the circuit is %v", got)
+	}
+}
+
+// The files of a form are removed although the server does not see the copied request.
+func TestFormFilesAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	var form bytes.Buffer
+	w := multipart.NewWriter(&form)
+	file, err := w.CreateFormFile("file", "file.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Write(make([]byte, 1<<20))
+	w.Close()
+	client, url := guarded(t, "HTTP/1.1", func(_ http.ResponseWriter, r *http.Request) {
+		if err := r.ParseMultipartForm(1); err != nil {
+			t.Error(err)
+		}
+		if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != 1 {
+			t.Errorf("files %v", files)
+		}
+	}, timeout.New(time.Minute))
+	resp, err := client.Post(url, w.FormDataContentType(), &form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	readAll(t, resp)
+	eventually(t, "the files are removed", func() bool { files, err := os.ReadDir(dir); return err == nil && len(files) == 0 })
+}
+
+// Many requests, with handlers that are abandoned in the midst of everything.
+func TestHandlerStorm(t *testing.T) {
+	slots := bulkhead.New(8)
+	handler := holdfasthttp.NewHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for i := range 20 {
+			w.Header().Set("X-I", fmt.Sprint(i))
+			if i > 10 {
+				io.WriteString(w, "piece")
+				http.NewResponseController(w).Flush()
+			}
+			time.Sleep(time.Millisecond / 2)
+		}
+	}), holdfast.Compose(timeout.New(10*time.Millisecond, timeout.Abandon()), slots, breaker.New("b", breaker.FailureRate(1, breaker.Last(50)))))
+	server, base := serve(t, "HTTP/1.1", handler.ServeHTTP)
+	var clients sync.WaitGroup
+	for range 16 {
+		clients.Go(func() {
+			for range 10 {
+				if resp, err := (&http.Client{Transport: base}).Get(server.URL); err == nil {
+					io.Copy(io.Discard, resp.Body)
+					resp.Body.Close()
+				}
+			}
+		})
+	}
+	clients.Wait()
+	eventually(t, "every slot is free", func() bool { return slots.Stats().InFlight == 0 })
+}
