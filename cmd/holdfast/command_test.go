@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -211,38 +212,37 @@ func TestFailedScenarioFailsTheRunButDoesNotEndIt(t *testing.T) {
 	}
 }
 
-func TestRunSteadily(t *testing.T) {
+func TestSteadily(t *testing.T) {
+	broken := errors.New("broken")
+	good := scenario.Result{OK: true, StalledMS: 100}
+	bad := scenario.Result{StalledMS: 2}
+	disturbed := scenario.Result{StalledMS: 100}
 	tests := []struct {
 		name     string
-		disturb  func() // while the scenario runs
-		goodFrom int    // the run that shows what it must
-		want     int    // runs
+		results  []scenario.Result
+		err      error
+		wantOK   bool
+		wantRuns int
 	}{
-		{"good at once", func() {}, 1, 1},
-		{"bad on a quiet machine", nil, 9, 1},
-		{"good again", stallMachine, 2, 2},
-		{"never good", stallMachine, 9, 3},
+		{"good", []scenario.Result{good}, nil, true, 1},
+		{"bad on a steady machine", []scenario.Result{bad, good}, nil, false, 1},
+		{"good again", []scenario.Result{disturbed, good}, nil, true, 2},
+		{"bad again", []scenario.Result{disturbed, bad, good}, nil, false, 2},
+		{"never good", []scenario.Result{disturbed, disturbed, disturbed, good}, nil, false, 3},
+		{"interrupted", []scenario.Result{{}, good}, broken, false, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			runs := 0
-			s := judged("some", true)
-			s.Parts[0].Run = func(context.Context, *scenario.Bench) error {
-				if tt.disturb != nil {
-					tt.disturb()
-				}
-				return nil
+			var paces []scenario.Pace
+			got, err := steadily(9, func(pace scenario.Pace) (scenario.Result, error) {
+				paces = append(paces, pace)
+				return tt.results[len(paces)-1], tt.err
+			})
+			if got.OK != tt.wantOK || got.Runs != tt.wantRuns || !errors.Is(err, tt.err) {
+				t.Errorf("%+v, %v; want OK %v after %d runs", got, err, tt.wantOK, tt.wantRuns)
 			}
-			s.Judge = func([]scenario.Measured) []scenario.Check {
-				runs++
-				return []scenario.Check{{OK: runs >= tt.goodFrom}}
-			}
-			r, err := runSteadily(t.Context(), s, 1, quietly)
-			if tt.disturb == nil && r.StalledMS >= 10 {
-				t.Skip("this machine is not quiet")
-			}
-			if err != nil || r.Runs != tt.want || runs != tt.want {
-				t.Errorf("%d runs, %+v, %v; want %d", runs, r, err, tt.want)
+			if want := []scenario.Pace{9, 6, 4}[:tt.wantRuns]; !slices.Equal(paces, want) {
+				t.Errorf("at speeds %v, want %v", paces, want)
 			}
 		})
 	}
@@ -278,16 +278,4 @@ func TestServeHere(t *testing.T) {
 	if !strings.Contains(stdout, "charges through\n  call\n") || !strings.Contains(stdout, "curl -X POST http://127.0.0.1:") {
 		t.Errorf("stdout %q", stdout)
 	}
-}
-
-// stallMachine keeps all processors busy for a moment.
-func stallMachine() {
-	var all sync.WaitGroup
-	for range 64 {
-		all.Go(func() {
-			for start := time.Now(); time.Since(start) < 100*time.Millisecond; {
-			}
-		})
-	}
-	all.Wait()
 }

@@ -17,7 +17,9 @@ func TestLab(t *testing.T) {
 			if s.Orders() < 100 {
 				t.Parallel()
 			}
-			r, err := runSteadily(t.Context(), s, 4, quietly)
+			r, err := steadily(4, func(pace scenario.Pace) (scenario.Result, error) {
+				return scenario.Run(t.Context(), s, pace, func() {})
+			})
 			switch {
 			case err != nil:
 				t.Fatal(err)

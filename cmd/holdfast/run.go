@@ -113,7 +113,11 @@ func runAll(
 	var results []scenario.Result
 	verdict := error(nil)
 	for _, s := range scenarios {
-		result, err := runSteadily(ctx, s, pace, progress)
+		result, err := steadily(pace, func(pace scenario.Pace) (scenario.Result, error) {
+			p := progress(s)
+			defer p.Stop()
+			return scenario.Run(ctx, s, pace, p.Answered)
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -128,20 +132,19 @@ func runAll(
 	return results, verdict
 }
 
-// runSteadily runs a scenario, and runs it again where the machine was so busy that it
-// may have caused what was seen.
-func runSteadily(
-	ctx context.Context, s scenario.Scenario, pace scenario.Pace, progress func(scenario.Scenario) *report.Progress,
+// steadily runs a scenario, and runs it again where the machine was so busy that it
+// may have caused what was seen: more slowly, so that the same hiccups weigh less.
+func steadily(
+	pace scenario.Pace, run func(scenario.Pace) (scenario.Result, error),
 ) (scenario.Result, error) {
 	const patience = 3
 	for runs := 1; ; runs++ {
-		p := progress(s)
-		result, err := scenario.Run(ctx, s, pace, p.Answered)
-		p.Stop()
+		result, err := run(pace)
 		result.Runs = runs
 		if err != nil || runs == patience || !result.Disturbed() {
 			return result, err
 		}
+		pace /= 1.5
 	}
 }
 

@@ -69,9 +69,9 @@ func TestNotes(t *testing.T) {
 	}{
 		{"undisturbed", true, 1, 2, "", "busy"},
 		{"stalled, but showed it", true, 1, 200, "", "busy"},
-		{"again", true, 2, 2, "Run 2 times: before, the machine was too busy.", ""},
+		{"again", true, 2, 2, "Run 2 times, at last at speed 4: before, the machine was too busy.", ""},
 		{"failed for good", false, 1, 2, "", "busy"},
-		{"too busy", false, 3, 80, "too busy for this speed: it stalled for 80 ms (real), in the last of 3 runs.", ""},
+		{"too busy", false, 3, 80, "too busy: it stalled for 80 ms (real), in the last of 3 runs at speed 4.", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -74,10 +74,10 @@ func (t Text) List(scenarios []scenario.Scenario) error {
 func note(r scenario.Result) string {
 	switch {
 	case r.Disturbed():
-		return fmt.Sprintf("  This machine is too busy for this speed: it stalled for %d ms (real), in the last of %s.\n",
-			r.StalledMS, count(r.Runs, "run"))
+		return fmt.Sprintf("  This machine is too busy: it stalled for %d ms (real), in the last of %s at speed %.2g.\n",
+			r.StalledMS, count(r.Runs, "run"), r.Speed)
 	case r.Runs > 1:
-		return fmt.Sprintf("  Run %d times: before, the machine was too busy.\n", r.Runs)
+		return fmt.Sprintf("  Run %d times, at last at speed %.2g: before, the machine was too busy.\n", r.Runs, r.Speed)
 	default:
 		return ""
 	}
