@@ -192,3 +192,61 @@ func TestNobodyJumpsTheLine(t *testing.T) {
 		}
 	})
 }
+
+// However far the clock moves at once, each token is given out at its own instant.
+func TestClockPassesSeveralTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := policytest.NewClock(time.Now())
+		l := ratelimit.New(ratelimit.Per(10, time.Second), 1, ratelimit.Clock(clock))
+		done := make(chan int, 5)
+		for i := range 5 {
+			go func() {
+				if err := l.Wait(t.Context()); err != nil {
+					t.Error(err)
+				}
+				done <- i
+			}()
+			synctest.Wait()
+		}
+		clock.Advance(390 * ms)
+		synctest.Wait()
+		if got := len(done); got != 4 || clock.Pending() != 1 {
+			t.Errorf("%d served after 390ms, %d timers, want 4 and 1", got, clock.Pending())
+		}
+		clock.Advance(10 * ms)
+		synctest.Wait()
+		if got := len(done); got != 5 || clock.Pending() != 0 {
+			t.Errorf("%d served after 400ms, %d timers, want 5 and none", got, clock.Pending())
+		}
+		if err := pass(t.Context(), l); err == nil {
+			t.Error("a token too many")
+		}
+	})
+}
+
+// A waiter whose ctx is done when its token comes costs nothing: the token is the next
+// one's, at once.
+func TestTokenForOneWhoHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := policytest.NewClock(time.Now())
+		l := ratelimit.New(ratelimit.Per(10, time.Second), 1, ratelimit.Clock(clock))
+		l.Allow()
+		ctx, cancel := context.WithCancel(t.Context())
+		errs := make(chan error, 2)
+		for _, ctx := range []context.Context{ctx, t.Context()} {
+			go func() { errs <- l.Wait(ctx) }()
+			synctest.Wait()
+		}
+		clock.AfterFunc(100*ms, cancel) // after the limiter's own timer
+		clock.Advance(100 * ms)
+		if err := <-errs; !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want the cancellation", err)
+		}
+		if err := <-errs; err != nil {
+			t.Errorf("error %v, want the token of the one who left", err)
+		}
+		if got := l.Stats().Available; got != 0 || clock.Pending() != 0 {
+			t.Errorf("%v tokens and %d timers left", got, clock.Pending())
+		}
+	})
+}

@@ -70,5 +70,6 @@ func build(r Rate, burst int, opts []Option) (*Limiter, error) {
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	return &Limiter{settings: s, state: newState(r, burst)}, nil
+	start := min(0, s.clock.Elapsed()) // below 0 against the rules, but where it starts all the same
+	return &Limiter{settings: s, state: newState(r, burst, start)}, nil
 }

@@ -21,12 +21,16 @@ type Limiter struct {
 
 	mu       sync.Mutex // guards the fields below; not held during a wait
 	state    state
-	line     list.List // of those who wait: a chan struct{}, closed for the head
+	line     list.List    // of those who wait: a *waiter each
+	timer    policy.Timer // serves the line; nil while it is empty
 	rejected uint64
 }
 
 // New makes a limiter that lets calls begin at rate r, and up to burst ≥ 1 of them at
 // once after idle time. It starts with a full burst. It panics on a bad setting.
+//
+// Callers that wait use the rate to the full if burst is 2 or more: with 1, what a timer
+// is late by is lost, for the calls would come too close otherwise.
 func New(r Rate, burst int, opts ...Option) *Limiter {
 	l, err := build(r, burst, opts)
 	if err != nil {
@@ -41,6 +45,9 @@ func Build(r Rate, burst int, opts ...Option) (*Limiter, error) { return build(r
 // Wrap implements [policy.Policy].
 func (l *Limiter) Wrap(next policy.Handler) policy.Handler {
 	return func(ctx context.Context, call policy.Call) (any, error) {
+		if ctx.Err() != nil {
+			return nil, policy.ContextError(ctx)
+		}
 		if err := l.admit(ctx, l.settings.maxWait); err != nil {
 			return nil, err
 		}
@@ -64,7 +71,12 @@ func (l *Limiter) Allow() bool {
 // not apply. Where the token would come after ctx's deadline, it does not begin to
 // wait but returns an error that Is [ErrExceeded] and context.DeadlineExceeded; where
 // ctx ends, [policy.ContextError].
-func (l *Limiter) Wait(ctx context.Context) error { return l.admit(ctx, forever) }
+func (l *Limiter) Wait(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return policy.ContextError(ctx)
+	}
+	return l.admit(ctx, forever)
+}
 
 // Name is the name that events, errors and descriptions carry.
 func (l *Limiter) Name() string { return l.settings.name }
@@ -110,18 +122,15 @@ const (
 
 // admit takes a token, and waits up to longest for it.
 func (l *Limiter) admit(ctx context.Context, longest time.Duration) error {
-	if err := policy.ContextError(ctx); err != nil {
-		return err
-	}
 	now := l.settings.clock.Elapsed()
 	if l.take(now) {
 		return nil
 	}
-	wait, place := l.join(now, min(longest, l.left(ctx)))
-	if place == nil {
+	wait, w := l.join(now, min(longest, l.left(ctx)))
+	if w == nil {
 		return l.refuse(ctx, wait, wait <= longest)
 	}
-	return l.stand(ctx, place, wait)
+	return l.stand(ctx, w, wait)
 }
 
 // take takes a token if nobody stands in line for it.
@@ -143,9 +152,16 @@ func (l *Limiter) left(ctx context.Context) time.Duration {
 	return never
 }
 
+// A waiter is somebody in line.
+type waiter struct {
+	place   *list.Element
+	turn    chan struct{} // closed once a token is his
+	arrival ticks         // of the state then
+}
+
 // join takes the last place in the line if its turn comes within longest. Else the
-// place is nil and nothing but the count of refusals has changed.
-func (l *Limiter) join(now, longest time.Duration) (wait time.Duration, place *list.Element) {
+// waiter is nil and nothing but the count of refusals has changed.
+func (l *Limiter) join(now, longest time.Duration) (wait time.Duration, w *waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	wait = l.state.wait(now, l.line.Len())
@@ -153,58 +169,80 @@ func (l *Limiter) join(now, longest time.Duration) (wait time.Duration, place *l
 		l.rejected++
 		return wait, nil
 	}
-	turn := make(chan struct{})
-	if l.line.Len() == 0 {
-		close(turn)
+	w = &waiter{turn: make(chan struct{})}
+	w.place = l.line.PushBack(w)
+	if l.timer == nil {
+		l.serveLocked(now)
 	}
-	return wait, l.line.PushBack(turn)
+	return wait, w
 }
 
-// stand waits in line until it has a token. Only the head has a timer: whoever comes
-// to the head reads from the state when its token is due, so that those behind one
-// that leaves move up by themselves.
-func (l *Limiter) stand(ctx context.Context, place *list.Element, wait time.Duration) error {
-	defer l.leave(place)
+// stand waits in line until it has a token.
+func (l *Limiter) stand(ctx context.Context, w *waiter, wait time.Duration) error {
+	admitted := false
+	defer func() {
+		if !admitted { // the caller has left, or an observer panics
+			l.leave(w)
+		}
+	}()
 	if wait > 0 && l.events.Observed() {
 		l.emit(ctx, policy.Event{Kind: policy.RateLimitDelayed, Delay: wait})
 	}
 	select {
-	case <-place.Value.(chan struct{}):
+	case <-w.turn:
 	case <-ctx.Done():
 	}
-	for {
-		if err := policy.ContextError(ctx); err != nil {
-			return err
-		}
-		due := l.takeAsHead()
-		if due == 0 {
-			return nil
-		}
-		if err := policy.Sleep(ctx, l.settings.clock, due); err != nil {
-			return err
-		}
-	}
+	err := policy.ContextError(ctx)
+	admitted = err == nil
+	return err
 }
 
-// takeAsHead takes a token, or tells how long it will be until there is one.
-func (l *Limiter) takeAsHead() time.Duration {
+// serve is what the timer does. Tokens are given out on its goroutine, when they are
+// due, and not when those who wait for them come to wake: that may be late.
+func (l *Limiter) serve() {
 	now := l.settings.clock.Elapsed()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.state.take(now) {
-		return 0
-	}
-	return l.state.wait(now, 0)
+	l.serveLocked(now)
 }
 
-// leave gives the place in line back, and the turn to the next.
-func (l *Limiter) leave(place *list.Element) {
+// serveLocked gives the tokens that are there to the first in line, and sets the timer
+// for the next. Where somebody leaves, those behind him move up by themselves: it is
+// the head's token that the timer is set for, whoever the head is then.
+func (l *Limiter) serveLocked(now time.Duration) {
+	l.stopLocked()
+	for l.line.Len() > 0 {
+		if !l.state.take(now) {
+			l.timer = l.settings.clock.AfterFunc(l.state.wait(now, 0), l.serve)
+			return
+		}
+		w := l.line.Remove(l.line.Front()).(*waiter)
+		w.arrival = l.state.arrival
+		close(w.turn)
+	}
+}
+
+func (l *Limiter) stopLocked() {
+	if l.timer != nil {
+		l.timer.Stop()
+		l.timer = nil
+	}
+}
+
+// leave gives the place in line back, or the token that has come at this very moment:
+// it is the next one's then, unless another has been given out since.
+func (l *Limiter) leave(w *waiter) {
+	now := l.settings.clock.Elapsed()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	head := l.line.Front() == place
-	l.line.Remove(place)
-	if next := l.line.Front(); head && next != nil {
-		close(next.Value.(chan struct{}))
+	select {
+	case <-w.turn:
+		l.state.putBack(w.arrival)
+		l.serveLocked(now)
+	default:
+		if l.line.Remove(w.place); l.line.Len() == 0 {
+			l.stopLocked()
+		}
 	}
 }
 

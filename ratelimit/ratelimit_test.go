@@ -125,6 +125,27 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
+// shifted is a clock with another start.
+type shifted struct {
+	*policytest.Clock
+	by time.Duration
+}
+
+func (c *shifted) Elapsed() time.Duration { return c.Clock.Elapsed() + c.by }
+
+func TestWhereverTheClockStarts(t *testing.T) {
+	for _, start := range []time.Duration{math.MinInt64, -time.Hour, 0, time.Hour, math.MaxInt64 - time.Second} {
+		clock := &shifted{Clock: policytest.NewClock(time.Unix(0, 0)), by: start}
+		l := ratelimit.New(ratelimit.Per(10, time.Second), 1, ratelimit.Clock(clock))
+		for range 5 {
+			if !l.Allow() || l.Allow() {
+				t.Errorf("clock that starts at %v: not one token in 100ms", start)
+			}
+			clock.Advance(100 * ms)
+		}
+	}
+}
+
 func TestDoneContextBeatsAToken(t *testing.T) {
 	why := errors.New("why")
 	ctx, cancel := context.WithCancelCause(t.Context())

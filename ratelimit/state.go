@@ -12,8 +12,9 @@ import (
 //
 // It counts in ticks of 1/n ns. In them an instant is now·n, the interval is the
 // period and the tolerance (burst-1)·period: whole numbers, so that no rate is bent
-// by rounding and nothing is divided on the way. All of them fit: n, period, now and
-// burst are below 2⁶³, so now·n + tolerance + period is below 2¹²⁸.
+// by rounding and nothing is divided on the way. All of them fit: n, period and burst
+// are below 2⁶³, and now, counted from the least Duration, is below 2⁶⁴, so now·n +
+// tolerance + period is below 2¹²⁸.
 type state struct {
 	n, period uint64
 	tolerance ticks
@@ -21,11 +22,13 @@ type state struct {
 	last      time.Duration // the latest now; time does not run back from it
 }
 
-func newState(r Rate, burst int) state {
+// newState is a full burst. Time counts from start on.
+func newState(r Rate, burst int, start time.Duration) state {
 	return state{
 		n:         uint64(r.n),
 		period:    uint64(r.period),
 		tolerance: product(uint64(burst-1), uint64(r.period)),
+		last:      start,
 	}
 }
 
@@ -37,6 +40,14 @@ func (s *state) take(now time.Duration) bool {
 	}
 	s.arrival = later(s.arrival, at).plus(ticks{lo: s.period})
 	return true
+}
+
+// putBack undoes the take that made arrival what it was, if it was the last: a token
+// taken since may have been there for that one's sake only.
+func (s *state) putBack(arrival ticks) {
+	if s.arrival == arrival {
+		s.arrival = arrival.minus(ticks{lo: s.period})
+	}
 }
 
 // wait is how long after now a token is there for a caller with ahead others before
@@ -57,10 +68,11 @@ func (s *state) available(now time.Duration) float64 {
 	return left.float() / float64(s.period)
 }
 
-// at is now as ticks. An older now than the last is a reading that came late.
+// at is now as ticks since the least Duration. An older now than the last is a reading
+// that came late.
 func (s *state) at(now time.Duration) ticks {
 	s.last = max(s.last, now)
-	return product(uint64(s.last), s.n)
+	return product(uint64(s.last)^1<<63, s.n)
 }
 
 // ticks is an unsigned number of 128 bits.

@@ -14,8 +14,9 @@ type exact struct {
 	last                         time.Duration
 }
 
-func newExact(r Rate, burst int) *exact {
-	e := &exact{}
+func newExact(r Rate, burst int, start time.Duration) *exact {
+	e := &exact{last: start}
+	e.arrival.SetInt64(int64(start))
 	e.interval.SetFrac(big.NewInt(int64(r.period)), big.NewInt(int64(r.n)))
 	e.tolerance.Mul(&e.interval, new(big.Rat).SetInt64(int64(burst-1)))
 	return e
@@ -67,20 +68,23 @@ func (e *exact) available(now time.Duration) float64 {
 // FuzzState compares the state with exact arithmetic, and with the bound that it is
 // for: in no window of length t more than burst + rate·t.
 func FuzzState(f *testing.F) {
-	f.Add(10, int64(time.Second), 1, []byte{0, 1, 2, 40, 41, 80, 255})
-	f.Add(3, int64(1), 2, []byte{0, 0, 0, 0, 1, 1, 1, 1})
-	f.Add(1, int64(24*time.Hour), 5, []byte{0, 0, 0, 0, 0, 0, 200, 16, 16})
-	f.Add(7, int64(time.Second), 3, []byte{16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 17})
-	f.Add(math.MaxInt, int64(math.MaxInt64), math.MaxInt, []byte{0, 1, 2, 3, 250, 251})
-	f.Add(1, int64(math.MaxInt64), math.MaxInt, []byte{0, 1, 2, 3, 250, 251, 252})
-	f.Add(math.MaxInt, int64(1), math.MaxInt, []byte{0, 1, 2, 3, 250, 251, 252})
-	f.Fuzz(func(t *testing.T, n int, period int64, burst int, steps []byte) {
+	f.Add(10, int64(time.Second), 1, int64(0), []byte{0, 1, 2, 40, 41, 80, 255})
+	f.Add(3, int64(1), 2, int64(0), []byte{0, 0, 0, 0, 1, 1, 1, 1})
+	f.Add(1, int64(24*time.Hour), 5, int64(0), []byte{0, 0, 0, 0, 0, 0, 200, 16, 16})
+	f.Add(7, int64(time.Second), 3, int64(0), []byte{16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 17})
+	f.Add(math.MaxInt, int64(math.MaxInt64), math.MaxInt, int64(0), []byte{0, 1, 2, 3, 250, 251})
+	f.Add(1, int64(math.MaxInt64), math.MaxInt, int64(0), []byte{0, 1, 2, 3, 250, 251, 252})
+	f.Add(math.MaxInt, int64(1), math.MaxInt, int64(0), []byte{0, 1, 2, 3, 250, 251, 252})
+	f.Add(math.MaxInt, int64(math.MaxInt64), math.MaxInt, int64(math.MinInt64), []byte{0, 1, 2, 250, 251, 252})
+	f.Add(7, int64(time.Second), 3, int64(-time.Hour), []byte{16, 16, 16, 130, 16, 16, 170, 16, 16, 16, 17})
+	f.Add(7, int64(time.Second), 3, int64(math.MaxInt64), []byte{16, 16, 16, 16})
+	f.Fuzz(func(t *testing.T, n int, period int64, burst int, start int64, steps []byte) {
 		if n < 1 || period < 1 || burst < 1 || len(steps) > 200 {
 			t.Skip()
 		}
 		r := Per(n, time.Duration(period))
-		s, e := newState(r, burst), newExact(r, burst)
-		var now time.Duration
+		now := time.Duration(start)
+		s, e := newState(r, burst, now), newExact(r, burst, now)
 		var taken []time.Duration
 		for i, step := range steps {
 			now = later64(now, stride(r, step))
@@ -133,7 +137,8 @@ func bound(t *testing.T, r Rate, burst int, taken []time.Duration) {
 	for i := range taken {
 		for j := i; j < len(taken); j++ {
 			allowed := new(big.Rat).SetFrac(big.NewInt(int64(r.n)), big.NewInt(int64(r.period)))
-			allowed.Mul(allowed, new(big.Rat).SetInt64(int64(taken[j]-taken[i])))
+			window := new(big.Int).Sub(big.NewInt(int64(taken[j])), big.NewInt(int64(taken[i])))
+			allowed.Mul(allowed, new(big.Rat).SetInt(window))
 			allowed.Add(allowed, new(big.Rat).SetInt64(int64(burst)))
 			if n := j - i + 1; allowed.Cmp(new(big.Rat).SetInt64(int64(n))) < 0 {
 				t.Fatalf("%v burst %d: %d tokens from %v to %v", r, burst, n, taken[i], taken[j])
@@ -153,7 +158,7 @@ func TestRateHolds(t *testing.T) {
 	}
 	for _, r := range tests {
 		t.Run(r.String(), func(t *testing.T) {
-			s := newState(r, burst)
+			s := newState(r, burst, 0)
 			var now time.Duration
 			for range tokens + burst {
 				now += s.wait(now, 0)
@@ -174,7 +179,7 @@ func TestIdleForYears(t *testing.T) { // BEHAVIOUR 62, and beyond
 	for _, idle := range []time.Duration{time.Hour, year, 100 * year, math.MaxInt64} {
 		for _, r := range []Rate{Per(10, time.Minute), Per(1e9, time.Second), Per(3, time.Nanosecond)} {
 			t.Run(fmt.Sprint(r, idle), func(t *testing.T) {
-				s := newState(r, 3)
+				s := newState(r, 3, 0)
 				for s.take(0) {
 				}
 				if got := s.available(idle); got != 3 {
@@ -194,12 +199,28 @@ func TestIdleForYears(t *testing.T) { // BEHAVIOUR 62, and beyond
 }
 
 func TestTimeNeverRunsBack(t *testing.T) {
-	s := newState(Per(10, time.Second), 1)
+	s := newState(Per(10, time.Second), 1, 0)
 	if !s.take(time.Hour) || s.take(time.Minute) || s.take(-time.Hour) {
 		t.Error("a late reading of the clock took a token")
 	}
 	if got := s.wait(math.MinInt64, 0); got != 100*time.Millisecond {
 		t.Errorf("wait %v from a late reading, want 100ms from the last", got)
+	}
+}
+
+func TestPutBack(t *testing.T) {
+	s := newState(Per(10, time.Second), 2, 0)
+	s.take(0)
+	first := s.arrival
+	s.take(0)
+	second := s.arrival
+	s.putBack(first) // not the last: a window would have one too many
+	if got := s.available(0); got != 0 {
+		t.Errorf("%v available after an older token came back, want 0", got)
+	}
+	s.putBack(second)
+	if got := s.available(0); got != 1 {
+		t.Errorf("%v available after the last token came back, want 1", got)
 	}
 }
 
@@ -219,7 +240,7 @@ func TestWaitSaturates(t *testing.T) {
 		{Per(3, 1), 3, 2},
 	}
 	for _, tt := range tests {
-		s := newState(tt.rate, 1)
+		s := newState(tt.rate, 1, 0)
 		s.take(0)
 		if got := s.wait(0, tt.ahead); got != tt.want {
 			t.Errorf("%v with %d ahead: wait %d, want %d", tt.rate, tt.ahead, got, tt.want)
