@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -370,6 +371,32 @@ func TestBodyThatCannotBeRead(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
+}
+
+// A body that net/http closes while it is read is not one that cannot be read.
+func TestBodyClosedUnderItsReader(t *testing.T) {
+	attempts := 0
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		attempts++
+		r.Body.Close()
+		if _, err := r.Body.Read(make([]byte, 1)); err == nil {
+			t.Error("a closed file can be read")
+		}
+		return &http.Response{StatusCode: 503, Body: http.NoBody}, nil
+	})
+	open := func() (io.ReadCloser, error) { return os.Open("body_test.go") }
+	body, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://127.0.0.1/", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.GetBody = open
+	if _, err := holdfasthttp.NewTransport(base, holdfast.Compose(fast())).RoundTrip(req); err != nil || attempts != 3 {
+		t.Errorf("%d attempts, %v", attempts, err)
+	}
 }
 
 type readFunc func([]byte) (int, error)

@@ -45,28 +45,23 @@ type handler struct {
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	lane, leave := h.lanes.enter(r)
-	s := &serving{next: h.next, request: r, writer: newWriter(w, lane.elsewhere)}
-	var err error
-	defer func() {
-		s.writer.close()
-		if !policy.AfterEnd(err, leave) {
-			leave()
-		}
-	}()
-	var value any
-	value, err = lane.pipeline.Invoke(r.Context(), s)
-	s.conclude(value, err)
+	defer leave()
+	s := &serving{handler: h, lane: lane, request: r, writer: newWriter(w, lane.elsewhere)}
+	defer s.writer.close()
+	s.conclude(lane.pipeline.Invoke(r.Context(), s))
 }
 
 // A serving is one request in the hands of a handler: the call that the policies run.
 type serving struct {
-	next    http.Handler
+	handler *handler
+	lane    *lane
 	request *http.Request
 	writer  *writer
 }
 
 // Invoke implements [policy.Call].
 func (s *serving) Invoke(ctx context.Context) (any, error) {
+	defer s.handler.lanes.hold(s.lane)()
 	if err := s.writer.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -75,8 +70,8 @@ func (s *serving) Invoke(ctx context.Context) (any, error) {
 		r = r.WithContext(ctx)
 		defer removeForm(s.request, r)
 	}
-	s.next.ServeHTTP(s.writer, r)
-	code, err := s.writer.finish(ctx)
+	s.handler.next.ServeHTTP(s.writer, r)
+	code, err := s.writer.finish(ctx, s.request.Context())
 	if code == 0 {
 		return nil, err
 	}

@@ -248,7 +248,7 @@ func TestCommittedIsNotReplaced(t *testing.T) {
 		}, 200, "late", []policy.Kind{policy.TimeoutExceeded}, false},
 		{"the handler's own word", func(w http.ResponseWriter, r *http.Request) {
 			hang(w, r)
-			http.Error(w, "sorry", 504)
+			http.Error(w, "sorry", http.StatusGatewayTimeout)
 		}, 504, "sorry\n", []policy.Kind{policy.TimeoutExceeded}, true},
 	}
 	for _, protocol := range protocols {
@@ -535,20 +535,26 @@ func TestHandlerContext(t *testing.T) {
 	}
 }
 
-// A client that leaves is no failure.
+// A client that leaves is no failure, whatever the handler makes of it.
 func TestClientLeaves(t *testing.T) {
-	b, ended := breaker.New("b", breaker.ConsecutiveFailures(1)), make(chan struct{})
-	client, url := guarded(t, "HTTP/1.1", func(w http.ResponseWriter, r *http.Request) {
-		defer close(ended)
-		hang(w, r)
-	}, timeout.New(time.Minute), b)
-	client.Timeout = 20 * time.Millisecond
-	if _, err := client.Get(url); err == nil {
-		t.Error("answered")
-	}
-	<-ended
-	if got := b.State(); got != breaker.Closed {
-		t.Errorf("the circuit is %v", got)
+	for _, code := range []int{0, 500} {
+		b, recorder := breaker.New("b", breaker.ConsecutiveFailures(1)), &policytest.Recorder{}
+		pipeline := holdfast.Compose(timeout.New(time.Minute), b)
+		pipeline.Subscribe(recorder)
+		server, base := serve(t, "HTTP/1.1", holdfasthttp.NewHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			hang(w, r)
+			if code != 0 {
+				w.WriteHeader(code)
+			}
+		}), pipeline).ServeHTTP)
+		client := &http.Client{Transport: base, Timeout: 20 * time.Millisecond}
+		if _, err := client.Get(server.URL); err == nil {
+			t.Error("answered")
+		}
+		eventually(t, "the call is done", func() bool { return slices.Contains(recorder.Kinds(), policy.CallDone) })
+		if got := b.State(); got != breaker.Closed {
+			t.Errorf("the circuit is %v after %d", got, code)
+		}
 	}
 }
 

@@ -103,8 +103,9 @@ var certain = []string{
 	"http: no Host in request URL",
 	"http: nil Request.URL",
 	"net/http: nil Request.Header",
-	"net/http: invalid ",
+	"http: invalid ", // a header, method, host
 	"http: Request.ContentLength=",
+	"http: ContentLength=",
 }
 
 // isCertain tells whether err will be the same next time.

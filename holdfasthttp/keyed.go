@@ -110,6 +110,17 @@ func (l *lanes) enter(req *http.Request) (_ *lane, leave func()) {
 	return found, leave
 }
 
+// hold keeps a lane for an attempt, which may outlast its call.
+func (l *lanes) hold(used *lane) (release func()) {
+	if used == l.common {
+		return func() {}
+	}
+	l.mu.Lock()
+	used.inFlight++
+	l.mu.Unlock()
+	return func() { l.leave(used) }
+}
+
 func (l *lanes) use(key string) *lane {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -48,9 +48,10 @@ func (noPayload) finish()                                     {}
 type attemptBody struct {
 	io.Reader
 
-	close func() error
-	once  sync.Once
-	err   error
+	close  func() error
+	once   sync.Once
+	closed atomic.Bool // or about to be
+	err    error
 }
 
 // Close implements io.Closer. A nil body has nothing to close.
@@ -58,7 +59,10 @@ func (b *attemptBody) Close() error {
 	if b == nil {
 		return nil
 	}
-	b.once.Do(func() { b.err = b.close() })
+	b.once.Do(func() {
+		b.closed.Store(true)
+		b.err = b.close()
+	})
 	return b.err
 }
 
@@ -83,13 +87,15 @@ func (c *copies) open(int64) (*attemptBody, error) {
 			return nil, err
 		}
 	}
-	return &attemptBody{Reader: readerFunc(func(p []byte) (int, error) {
+	b := &attemptBody{close: body.Close}
+	b.Reader = readerFunc(func(p []byte) (int, error) {
 		n, err := body.Read(p)
-		if err != nil && err != io.EOF {
+		if err != nil && err != io.EOF && !b.closed.Load() { // net/http closes a body under its reader
 			c.broken.Store(true)
 		}
 		return n, err
-	}), close: body.Close}, nil
+	})
+	return b, nil
 }
 
 func (c *copies) take() (io.ReadCloser, error) {

@@ -56,7 +56,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	trip.lane, trip.caller = lane, caller
 	trip.identify()
 	resp, err := trip.conclude(lane.pipeline.Invoke(caller, trip))
-	held = resp != nil && trip.Keep(resp, leave) || policy.AfterEnd(err, leave)
+	held = resp != nil && trip.Keep(resp, leave)
 	return resp, err
 }
 
@@ -102,6 +102,7 @@ func idempotent(method string) bool {
 
 // Invoke implements [policy.Call]: one attempt.
 func (t *roundTrip) Invoke(ctx context.Context) (any, error) {
+	defer t.transport.lanes.hold(t.lane)()
 	if err := policy.ContextError(ctx); err != nil { // an abandoned attempt may come late
 		return nil, err
 	}

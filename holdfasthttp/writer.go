@@ -51,12 +51,13 @@ func (w *writer) begin(ctx context.Context) error {
 }
 
 // finish says that the handler has returned, and tells what its answer was. One that
-// ctx has cut, before it answered or in the midst of it, has failed.
-func (w *writer) finish(ctx context.Context) (code int, err error) {
+// ctx has cut, before it answered or in the midst of it, has failed. Where the caller has
+// left, the answer says nothing.
+func (w *writer) finish(ctx, caller context.Context) (code int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.running = false
-	if !w.late {
+	if !w.late || caller.Err() != nil {
 		err = policy.ContextError(ctx)
 	}
 	if w.code == 0 && err == nil {
