@@ -9,6 +9,7 @@ require (
 	github.com/eapache/go-resiliency v1.7.0
 	github.com/failsafe-go/failsafe-go v0.9.8
 	github.com/felixgeelhaar/fortify v1.5.1
+	github.com/hashicorp/go-retryablehttp v0.7.8
 	github.com/holdfast-go/holdfast v0.0.0
 	github.com/sethvargo/go-retry v0.5.0
 	github.com/sony/gobreaker/v2 v2.4.0
@@ -27,6 +28,8 @@ require (
 	github.com/benbjohnson/clock v1.3.0 // indirect
 	github.com/bits-and-blooms/bitset v1.24.4 // indirect
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
+	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
+	github.com/influxdata/tdigest v0.0.1 // indirect
 	golang.org/x/image v0.30.0 // indirect
 	golang.org/x/text v0.37.0 // indirect
 )

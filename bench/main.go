@@ -24,9 +24,9 @@ import (
 	"github.com/holdfast-go/holdfast/bench/internal/scale"
 )
 
-// Plans: about three minutes, and half a minute.
+// Plans: two to three minutes on a quiet machine, and half a minute.
 var (
-	fullPlan  = measure.Plan{Rounds: 60, Batch: 3 * time.Millisecond}
+	fullPlan  = measure.Plan{Rounds: 40, Batch: 3 * time.Millisecond}
 	quickPlan = measure.Plan{Rounds: 9, Batch: time.Millisecond}
 )
 

@@ -16,7 +16,7 @@ func (r Report) Markdown(w io.Writer, plots string) error {
 	r.writeHead(p)
 	r.writeGoals(p)
 	p.line("\n## The cost of a call\n")
-	p.line("Blue bars are ours, grey ones peers, orange ones floors and what is shown for scale; dark is serial, pale is two processors.\n")
+	p.line("Blue bars are ours, grey ones peers, orange ones floors and what is shown for scale; dark is serial, pale is two processors.")
 	for _, c := range r.Cases {
 		r.writeCase(p, c, plots)
 	}
