@@ -100,7 +100,7 @@ func Build(name string, opts ...Option) (*Breaker, error) {
 
 // Wrap implements [policy.Policy].
 func (b *Breaker) Wrap(next policy.Handler) policy.Handler {
-	return func(ctx context.Context, call policy.Call) (value any, err error) {
+	return func(ctx context.Context, call policy.Call) (any, error) {
 		if ctx.Err() != nil {
 			return nil, policy.ContextError(ctx)
 		}
@@ -109,9 +109,21 @@ func (b *Breaker) Wrap(next policy.Handler) policy.Handler {
 			return nil, err
 		}
 		returned := false
-		defer func() { b.settle(ctx, t, call, value, err, returned) }()
-		value, err = next(ctx, call)
+		defer func() {
+			if !returned { // a panic or Goexit: a failure
+				guard.Quiet(func() { b.record(ctx, t, policy.Failure, false) })
+			}
+		}()
+		value, err := next(ctx, call)
 		returned = true
+		if _, judges := call.(policy.Judge); err == nil && b.settings.classify == nil && !judges {
+			if b.settings.runOnly && b.word.Load() == t.word() {
+				return value, nil // closed as before, and no run of failures to end
+			}
+			b.succeed(ctx, t, call, value)
+		} else {
+			b.settle(ctx, t, call, value, err)
+		}
 		return value, err
 	}
 }
@@ -192,14 +204,16 @@ func (b *Breaker) Subscribe(o policy.Observer) (cancel func()) { return b.events
 // yet, it takes no lock.
 func (b *Breaker) admit(ctx context.Context) (ticket, error) {
 	word := b.word.Load()
-	if word&wordClosed != 0 {
-		t := ticket{generation: word / wordGeneration}
-		if b.settings.measured {
-			t.start = b.settings.clock.Elapsed()
-		}
-		return t, nil
+	if word&wordClosed != 0 && !b.settings.measured {
+		return ticket{generation: word / wordGeneration}, nil
 	}
-	now := b.settings.clock.Elapsed()
+	return b.admitAt(ctx, word, b.settings.clock.Elapsed())
+}
+
+func (b *Breaker) admitAt(ctx context.Context, word uint64, now time.Duration) (ticket, error) {
+	if word&wordClosed != 0 {
+		return ticket{generation: word / wordGeneration, start: now}, nil
+	}
 	if word&wordOpen != 0 {
 		if left := time.Duration(b.openUntil.Load()) - now; left > 0 {
 			return ticket{}, b.refuse(ctx, Open, left)
@@ -236,58 +250,63 @@ func (b *Breaker) refuse(ctx context.Context, state State, retryIn time.Duration
 	return err
 }
 
-// settle records how the call that t admitted ended. One that has not returned has
-// panicked or ended its goroutine: that is a failure. A value that the panic of a
-// classifier or a callback keeps from the caller is discarded.
-func (b *Breaker) settle(ctx context.Context, t ticket, call policy.Call, value any, err error, returned bool) {
-	if !returned {
-		guard.Quiet(func() { b.record(ctx, t, policy.Failure, false) })
-		return
+// succeed records the success that it takes no judgement to see.
+func (b *Breaker) succeed(ctx context.Context, t ticket, call policy.Call, value any) {
+	if b.count(t, policy.Success, false) {
+		b.deliver(call, value, func() { b.tell(ctx) })
 	}
-	settled := false
+}
+
+// settle records what the outcome of a call that has returned says.
+func (b *Breaker) settle(ctx context.Context, t ticket, call policy.Call, value any, err error) {
+	b.deliver(call, value, func() {
+		// The outcome that stands if a classifier panics.
+		outcome, left := policy.DefaultClassifier(value, err), false
+		defer func() { b.record(ctx, t, outcome, left) }()
+		switch {
+		case outcome == policy.Ignored: // refused inside
+		case err == nil || ctx.Err() == nil:
+			outcome = policy.Judgement(b.settings.classify, call, value, err)
+		case b.settings.countDeadlines && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		default:
+			outcome, left = policy.Ignored, true
+		}
+	})
+}
+
+// deliver runs callbacks of the user's. A value that their panic keeps from the caller is
+// discarded.
+func (b *Breaker) deliver(call policy.Call, value any, callbacks func()) {
+	returned := false
 	defer func() {
-		if !settled {
+		if !returned {
 			policy.Discard(call, value)
 		}
 	}()
-	b.judge(ctx, t, call, value, err)
-	settled = true
+	callbacks()
+	returned = true
 }
 
-// judge records what the outcome of a call that has returned says.
-func (b *Breaker) judge(ctx context.Context, t ticket, call policy.Call, value any, err error) {
-	if _, judges := call.(policy.Judge); err == nil && b.settings.classify == nil && !judges {
-		b.record(ctx, t, policy.Success, false)
-		return
-	}
-	// The outcome that stands if a classifier panics.
-	outcome, left := policy.DefaultClassifier(value, err), false
-	defer func() { b.record(ctx, t, outcome, left) }()
-	switch {
-	case outcome == policy.Ignored: // refused inside
-	case err == nil || ctx.Err() == nil:
-		outcome = policy.Judgement(b.settings.classify, call, value, err)
-	case b.settings.countDeadlines && errors.Is(ctx.Err(), context.DeadlineExceeded):
-	default:
-		outcome, left = policy.Ignored, true
-	}
-}
-
-// record counts outcome. Left tells that it is Ignored because the caller had left: a
-// call that was slow by then counts as slow all the same.
+// record counts an outcome, and tells of the transitions that it brings.
 func (b *Breaker) record(ctx context.Context, t ticket, outcome policy.Outcome, left bool) {
-	s := b.settings
-	if outcome == policy.Success && s.runOnly && b.word.Load() == t.generation*wordGeneration|wordClosed {
-		return // closed as before, and no run to reset
+	if b.count(t, outcome, left) {
+		b.tell(ctx)
 	}
+}
 
+// count counts an outcome, and reports whether there are transitions to tell. Left says
+// that it is Ignored because the caller had left: a call that was slow by then counts as
+// slow all the same.
+func (b *Breaker) count(t ticket, outcome policy.Outcome, left bool) (pending bool) {
+	s := b.settings
 	now := longAgo // a success in windows over calls needs no time
 	known := s.timed || t.trial != 0 || outcome == policy.Failure
 	if known {
 		now = s.clock.Elapsed()
 	}
 	r := result{outcome: outcome}
-	if took := now - t.start; s.measured {
+	if s.measured {
+		took := now - t.start
 		r.slow = s.slowCalls != nil && took > s.slowCalls.slowerThan && (outcome != policy.Ignored || left)
 		if outcome == policy.Success && s.slowIsFailure > 0 && took > s.slowIsFailure {
 			r.outcome = policy.Failure
@@ -295,6 +314,7 @@ func (b *Breaker) record(ctx context.Context, t ticket, outcome policy.Outcome, 
 	}
 
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	if reason := b.machine.record(t, r, now); reason != "" {
 		if !known {
 			now = s.clock.Elapsed()
@@ -302,11 +322,7 @@ func (b *Breaker) record(ctx context.Context, t ticket, outcome policy.Outcome, 
 		b.machine.open(b.machine.advance(now), reason)
 	}
 	b.publish()
-	pending := len(b.machine.moves) > 0
-	b.mu.Unlock()
-	if pending {
-		b.tell(ctx)
-	}
+	return len(b.machine.moves) > 0
 }
 
 // change applies a transition, or a look, that an operator asked for.

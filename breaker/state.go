@@ -79,6 +79,10 @@ type ticket struct {
 	start      time.Duration // set where settings.timed, and for trials
 }
 
+// word is Breaker.word while the circuit that admitted t is closed as it was then, and
+// has no run of failures. A trial's is none.
+func (t ticket) word() uint64 { return t.generation*wordGeneration | wordClosed }
+
 // move is a transition.
 type move struct {
 	from, to State
@@ -112,6 +116,13 @@ func newMachine(s *settings, firstPeriod, now time.Duration) machine {
 // instant, and returns the time to go on with.
 func (m *machine) advance(now time.Duration) time.Duration {
 	m.last = max(m.last, now)
+	if m.state == Open || m.state == HalfOpen {
+		m.catchUp()
+	}
+	return m.last
+}
+
+func (m *machine) catchUp() {
 	for {
 		switch {
 		case m.state == Open && m.openUntil <= m.last:
@@ -121,7 +132,7 @@ func (m *machine) advance(now time.Duration) time.Duration {
 			m.trials = m.trials[1:]
 			m.failTrial(m.trialEnd(expired), fmt.Sprintf("trial still running after %s", m.trialTimeout))
 		default:
-			return m.last
+			return
 		}
 	}
 }
