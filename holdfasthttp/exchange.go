@@ -13,11 +13,11 @@ import (
 // callerOf is the context of req, made to end with the channel Cancel too: that is how
 // an http.Client with a Timeout, besides a deadline, ends a request over a transport that
 // it does not know. If the channel is first, policies would take its error for the
-// server's.
+// server's. Unwatch is nil where there is nothing to watch.
 func callerOf(req *http.Request) (ctx context.Context, unwatch func()) {
 	ended := req.Cancel //lint:ignore SA1019 http.Client uses it
 	if ended == nil {
-		return req.Context(), func() {}
+		return req.Context(), nil
 	}
 	ctx, cancel := context.WithCancel(req.Context())
 	go func() {

@@ -45,7 +45,9 @@ type handler struct {
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	lane, leave := h.lanes.enter(r)
-	defer leave()
+	if leave != nil {
+		defer leave()
+	}
 	s := &serving{handler: h, lane: lane, request: r, writer: newWriter(w, lane.elsewhere)}
 	defer s.writer.close()
 	s.conclude(lane.pipeline.Invoke(r.Context(), s))

@@ -87,14 +87,14 @@ func newLanes(common *holdfast.Pipeline, s *settings) *lanes {
 }
 
 // enter returns the lane of a request, which is not dropped before leave is called,
-// once.
+// once; nil is nothing to call.
 func (l *lanes) enter(req *http.Request) (_ *lane, leave func()) {
 	if l.key == nil {
-		return l.common, func() {}
+		return l.common, nil
 	}
 	key := l.key(req)
 	if key == "" {
-		return l.common, func() {}
+		return l.common, nil
 	}
 	found := l.use(key)
 	leave = func() { l.leave(found) }

@@ -44,19 +44,16 @@ type transport struct {
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	trip := &roundTrip{transport: t, request: req, payload: payloadOf(req)}
 	defer trip.payload.finish()
-	lane, exit := t.lanes.enter(req)
-	caller, unwatch := callerOf(req)
-	leave := func() { unwatch(); exit() }
-	held := false
+	var leave, unwatch func()
+	trip.lane, leave = t.lanes.enter(req)
+	trip.caller, unwatch = callerOf(req)
+	resp, err := (*http.Response)(nil), error(nil)
 	defer func() {
-		if !held {
-			leave()
-		}
+		trip.hold(resp, unwatch)
+		trip.hold(resp, leave)
 	}()
-	trip.lane, trip.caller = lane, caller
 	trip.identify()
-	resp, err := trip.conclude(lane.pipeline.Invoke(caller, trip))
-	held = resp != nil && trip.Keep(resp, leave)
+	resp, err = trip.conclude(trip.lane.pipeline.Invoke(trip.caller, trip))
 	return resp, err
 }
 
@@ -64,6 +61,14 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 func (t *transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
+	}
+}
+
+// hold has f run when the body of resp ends, or now where there is none. A nil f is
+// nothing to do.
+func (t *roundTrip) hold(resp *http.Response, f func()) {
+	if f != nil && !t.Keep(resp, f) {
+		f()
 	}
 }
 
