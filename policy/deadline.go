@@ -41,7 +41,7 @@ func WithTimeout(ctx context.Context, clock Clock, d time.Duration, cause error)
 }
 
 func saturated(elapsed, d time.Duration) time.Duration {
-	if d > math.MaxInt64-elapsed {
+	if elapsed > 0 && d > math.MaxInt64-elapsed {
 		return math.MaxInt64
 	}
 	return elapsed + d

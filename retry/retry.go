@@ -46,8 +46,8 @@ func Build(opts ...Option) (*Retry, error) {
 // wait, so that a wait that ctx ends leaves none.
 func (r *Retry) Wrap(next policy.Handler) policy.Handler {
 	return func(ctx context.Context, call policy.Call) (any, error) {
-		if err := policy.ContextError(ctx); err != nil {
-			return nil, err
+		if ctx.Err() != nil {
+			return nil, policy.ContextError(ctx)
 		}
 		begin := r.settings.clock.Elapsed() // the verdict tells it; afterwards it is too late to ask
 		if r.events.Observed() || AttemptFrom(ctx) != 1 {

@@ -42,8 +42,8 @@ func Build(limit time.Duration, opts ...Option) (*Timeout, error) { return build
 // Wrap implements [policy.Policy].
 func (t *Timeout) Wrap(next policy.Handler) policy.Handler {
 	return func(ctx context.Context, call policy.Call) (any, error) {
-		if err := policy.ContextError(ctx); err != nil {
-			return nil, err
+		if ctx.Err() != nil {
+			return nil, policy.ContextError(ctx)
 		}
 		limit := t.settings.limit
 		if t.settings.limitFunc != nil {
