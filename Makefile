@@ -10,7 +10,7 @@ SHELL       := bash
 # Of each fuzz target.
 FUZZTIME ?= 3s
 # What the demonstration divides every duration by.
-SPEED ?= 10
+SPEED ?= 4
 # Or quick.
 BENCH ?= full
 
