@@ -22,8 +22,8 @@ func ratio(r float64) string {
 	switch {
 	case math.IsNaN(r):
 		return "–"
-	case r < 1:
-		return fmt.Sprintf("%.2f", r)
+	case r < 0.3: // where goals of a fifth and a tenth are decided
+		return fmt.Sprintf("%.3f", r)
 	case r < 10:
 		return fmt.Sprintf("%.2f", r)
 	default:
