@@ -25,13 +25,11 @@ type callContext struct {
 	deadline atomic.Pointer[time.Time] // the limit's, once it was told; on the SystemClock only
 }
 
-// The states. A context leaves live and lifted once, for good; what it enters then
-// is what Err says ever after.
+// The states. They are entered in this order, if at all.
 const (
 	live     uint32 = iota
 	lifted          // live, without the limit: the value is kept
-	struck          // by the limit; the timer of inner may be late
-	ended           // as inner has
+	struck          // by the limit, on a timer that could have been stopped
 	finished        // the call returned, and nobody had asked for Done
 )
 
@@ -60,38 +58,34 @@ func (c *callContext) Deadline() (time.Time, bool) {
 	return ours, true
 }
 
-func (c *callContext) Done() <-chan struct{} {
-	s := c.standard()
-	if c.state.Load() == struck && s.Err() == nil {
-		return done
-	}
-	return s.Done()
-}
+func (c *callContext) Done() <-chan struct{} { return c.standard().Done() }
 
 func (c *callContext) Err() error {
-	switch state := c.state.Load(); state {
-	case struck:
-		return context.DeadlineExceeded
-	case ended:
-		return c.inner.Load().Err()
-	case finished:
-		return context.Canceled
-	default:
-		return c.look(state)
+	s := c.inner.Load()
+	if s == nil {
+		switch state := c.state.Load(); {
+		case state == finished:
+			return context.Canceled
+		case c.parent.Err() == nil && (state == lifted || !c.passed()):
+			return nil
+		}
+		s = c.standard() // has ended already, unless the caller's own timer is late
 	}
+	c.settle(s)
+	return s.Err()
 }
 
 func (c *callContext) Value(key any) any {
-	switch state, s := c.state.Load(), c.inner.Load(); {
-	case state == struck && context.Cause(s) != error(s.cause):
-		return expired(c.parent, s.cause).Value(key)
-	case state == finished:
-		return c.standard().Value(key) // for package context, which looks here for the cause
-	case s != nil:
-		return s.Value(key)
-	default:
-		return c.parent.Value(key)
+	if _, ok := key.(*int); ok { // so package context asks for the cause
+		c.Err()
+		if c.state.Load() == finished {
+			c.standard()
+		}
 	}
+	if s := c.inner.Load(); s != nil {
+		return s.Value(key)
+	}
+	return c.parent.Value(key)
 }
 
 // String is for package fmt, which would read the fields without care for others.
@@ -99,51 +93,26 @@ func (c *callContext) String() string {
 	return fmt.Sprintf("%v.Timeout(%q, %v)", c.parent, c.timeout.settings.name, c.limit)
 }
 
-// look finds out whether a context that is live or lifted has ended, and settles it
-// then.
-func (c *callContext) look(state uint32) error {
-	s := c.inner.Load()
-	if s == nil {
-		if c.parent.Err() == nil && (state == lifted || !c.passed()) {
-			return nil
-		}
-		s = c.standard() // has ended already, unless the caller's own timer is late
+// settle ends s if its limit has passed and only its timer is late, so that Err never
+// depends on who came first, and Done, Cause and children never contradict it.
+func (c *callContext) settle(s *standard) {
+	if s.cause == nil || s.Err() != nil || c.state.Load() == lifted || !c.passed() {
+		return
 	}
-	err := s.Err()
-	switch {
-	case c.byLimit(state, s, err):
-		c.state.CompareAndSwap(state, struck)
-	case err != nil:
-		c.state.CompareAndSwap(state, ended)
-	default:
-		return nil
-	}
-	return c.Err() // as whoever was first has settled it
-}
-
-// byLimit tells whether it is the limit that has ended s, which may not know yet.
-func (c *callContext) byLimit(state uint32, s *standard, err error) bool {
-	switch {
-	case s.cause == nil:
-		return false
-	case err == nil:
-		return state == live && c.passed()
-	case context.Cause(s) == error(s.cause):
-		return true
-	case state == lifted || err != context.DeadlineExceeded || !c.passed():
-		return false
-	default: // a caller's deadline that is later, but whose timer was quicker
-		_, ok := c.parent.Deadline()
-		return ok || c.parent.Err() == nil
+	if s.tap == nil || s.tap.strike() {
+		<-s.Done() // package context's own timer is due
 	}
 }
 
 // exceeded is the cause if the limit has ended the context, else nil.
 func (c *callContext) exceeded() *ExceededError {
-	if c.Err() == nil || c.state.Load() != struck {
+	if c.Err() == nil {
 		return nil
 	}
-	return c.inner.Load().cause
+	if s := c.inner.Load(); s != nil && s.cause != nil && context.Cause(s) == error(s.cause) {
+		return s.cause
+	}
+	return nil
 }
 
 // release ends the context of a call that has returned, or has the value end it. A
@@ -169,7 +138,7 @@ func (c *callContext) lift() {
 		return
 	}
 	if s := c.inner.Load(); s != nil {
-		s.lift()
+		s.tap.stop()
 	}
 }
 
@@ -195,7 +164,7 @@ func (c *callContext) standard() *standard {
 	}
 	switch c.state.Load() { // lift and finish look at inner after they have set the state
 	case lifted:
-		s.lift()
+		s.tap.stop()
 	case finished:
 		s.cancel()
 	}
@@ -221,21 +190,20 @@ func (c *callContext) newStandard() *standard {
 		left = c.left()
 		ours = c.ours(left)
 	}
-	switch {
-	case ok && !ours.Before(callers):
+	if ok && !ours.Before(callers) {
 		return following(c.parent)
-	case exact, plain && left > 0:
+	}
+	switch err := c.parent.Err(); {
+	case err == nil && plain:
 		return c.arm(ours)
-	case left > 0:
+	case err == nil && left > 0:
 		return c.armTapped(left)
-	}
-	// Both may have ended before anybody asked. Deadlines can be compared; a
-	// cancellation may have come first, so it has.
-	if err := c.parent.Err(); err != nil && (!ok || err != context.DeadlineExceeded) {
+	case err == nil, ok && err == context.DeadlineExceeded: // ours was the earlier
+		cause := c.cause()
+		return &standard{Context: expired(c.parent, cause), cancel: func() {}, cause: cause}
+	default: // a cancellation: it may have come before the limit, so it has
 		return following(c.parent)
 	}
-	cause := c.cause()
-	return &standard{Context: expired(c.parent, cause), cancel: func() {}, cause: cause}
 }
 
 // arm leaves the timer to package context.
@@ -247,8 +215,11 @@ func (c *callContext) arm(deadline time.Time) *standard {
 
 // armTapped sets a timer that can be stopped by itself.
 func (c *callContext) armTapped(left time.Duration) *standard {
-	s := &standard{cause: c.cause(), tap: &tapClock{Clock: c.timeout.settings.clock}}
+	s := &standard{cause: c.cause(), tap: &tap{Clock: c.timeout.settings.clock, state: &c.state}}
 	s.Context, s.cancel = policy.WithTimeout(c.parent, s.tap, left, s.cause)
+	if s.tap.timer == nil { // meanwhile, the caller's deadline is the earlier
+		s.cause, s.tap = nil, nil
+	}
 	return s
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -294,29 +293,6 @@ func TestDeadlineIsStable(t *testing.T) {
 	}
 }
 
-// A clock whose timers are late: Err does not wait for them, and Done and Cause agree
-// with what it said.
-func TestLateTimer(t *testing.T) {
-	for _, asked := range []bool{false, true} {
-		clock := &timerless{Clock: policytest.NewClock(time.Unix(1e9, 0))}
-		_, err := timeout.New(50*ms, timeout.Clock(clock)).Wrap(policy.Invoke)(t.Context(), policy.CallFunc(func(ctx context.Context) (any, error) {
-			child, cancel := ctx, func() {}
-			if asked {
-				ctx.Done()
-				child, cancel = context.WithCancel(ctx)
-			}
-			defer cancel()
-			clock.Advance(50 * ms)
-			if ctx.Err() != context.DeadlineExceeded {
-				t.Errorf("Err %v at the limit", ctx.Err())
-			}
-			checkEnded(t, ctx, context.DeadlineExceeded, true)
-			return nil, errors.Join(errCall, child.Err())
-		}))
-		checkExceeded(t, err, "timeout")
-	}
-}
-
 // A limit without end does not overflow, on the real clock either.
 func TestLimitWithoutEnd(t *testing.T) {
 	within(t.Context(), timeout.New(math.MaxInt64), func(ctx context.Context) {
@@ -327,50 +303,3 @@ func TestLimitWithoutEnd(t *testing.T) {
 		}
 	})
 }
-
-// On the real clock, both have ended before anybody asks: the earlier deadline has struck.
-func TestEarlierDeadline(t *testing.T) {
-	for _, keeper := range []bool{false, true} {
-		for deadline, exceeded := range map[time.Duration]bool{-time.Hour: false, time.Hour: true} {
-			parent, cancel := context.WithDeadline(t.Context(), time.Now())
-			defer cancel()
-			body := func(ctx context.Context) {
-				for start := time.Now(); time.Since(start) <= 0; { // a nanosecond passes
-				}
-				checkEnded(t, ctx, context.DeadlineExceeded, exceeded)
-			}
-			shown := &lying{Context: parent, deadline: time.Now().Add(deadline)}
-			var call policy.Call = policy.CallFunc(func(ctx context.Context) (any, error) { body(ctx); return nil, nil })
-			if keeper {
-				call = &owner{invoke: body}
-			}
-			timeout.New(1).Wrap(policy.Invoke)(shown, call)
-		}
-	}
-}
-
-// lying is a context that lives when the policy looks first, has ended by its deadline
-// when the call asks, and shows another deadline than that.
-type lying struct {
-	context.Context
-	deadline time.Time
-	asked    atomic.Bool
-}
-
-func (l *lying) Deadline() (time.Time, bool) { return l.deadline, true }
-
-func (l *lying) Err() error {
-	if l.asked.Swap(true) {
-		return l.Context.Err()
-	}
-	return nil
-}
-
-// timerless has timers that never fire.
-type timerless struct{ *policytest.Clock }
-
-func (c *timerless) AfterFunc(time.Duration, func()) policy.Timer { return unfired{} }
-
-type unfired struct{}
-
-func (unfired) Stop() bool { return true }

@@ -3,6 +3,7 @@ package timeout
 import (
 	"context"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast/policy"
@@ -14,14 +15,7 @@ type standard struct {
 
 	cancel context.CancelFunc
 	cause  *ExceededError // the limit's; nil where the caller's end comes first
-	tap    *tapClock      // has the limit's timer, where that may have to be stopped
-}
-
-// lift stops the timer, and nothing else.
-func (s *standard) lift() {
-	if s.tap != nil && s.tap.timer != nil {
-		s.tap.timer.Stop()
-	}
+	tap    *tap           // has the limit's timer, where that may have to be stopped
 }
 
 // following ends when parent does.
@@ -37,23 +31,38 @@ func expired(parent context.Context, cause error) context.Context {
 	return ctx
 }
 
-// done is closed.
-var done = func() chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}()
-
-// A tapClock hands out the one timer it has set, which policy.WithTimeout keeps to
-// itself.
-type tapClock struct {
+// A tap is the clock for policy.WithTimeout. It has its hands on the one timer that is
+// set there, to stop it alone, and to run what it would run.
+type tap struct {
 	policy.Clock
+	state *atomic.Uint32 // the callContext's
+
 	timer policy.Timer
+	end   func()
 }
 
-func (c *tapClock) AfterFunc(d time.Duration, f func()) policy.Timer {
-	c.timer = c.Clock.AfterFunc(d, f)
-	return c.timer
+// AfterFunc implements [policy.Clock].
+func (t *tap) AfterFunc(d time.Duration, f func()) policy.Timer {
+	t.end = f
+	t.timer = t.Clock.AfterFunc(d, func() { t.strike() })
+	return t.timer
+}
+
+// strike ends the context, or reports false if the limit is lifted. It may be called
+// again: the state may have been struck for another standard, which was one too many.
+func (t *tap) strike() bool {
+	if !t.state.CompareAndSwap(live, struck) && t.state.Load() != struck {
+		return false
+	}
+	t.end()
+	return true
+}
+
+// stop may be called on none.
+func (t *tap) stop() {
+	if t != nil {
+		t.timer.Stop()
+	}
 }
 
 // system is the SystemClock. A ctx's timer runs on it too, so what it shows as elapsed
