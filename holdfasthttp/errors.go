@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -76,10 +77,8 @@ func isTimeout(err error) bool {
 	case interface{ Unwrap() error }:
 		return isTimeout(e.Unwrap())
 	case interface{ Unwrap() []error }:
-		for _, branch := range e.Unwrap() {
-			if isTimeout(branch) {
-				return true
-			}
+		if slices.ContainsFunc(e.Unwrap(), isTimeout) {
+			return true
 		}
 	}
 	return false
