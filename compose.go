@@ -7,8 +7,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdfast-go/holdfast/breaker"
+	"github.com/holdfast-go/holdfast/bulkhead"
+	"github.com/holdfast-go/holdfast/fallback"
 	"github.com/holdfast-go/holdfast/internal/guard"
 	"github.com/holdfast-go/holdfast/policy"
+	"github.com/holdfast-go/holdfast/ratelimit"
+	"github.com/holdfast-go/holdfast/retry"
+	"github.com/holdfast-go/holdfast/timeout"
 )
 
 // A Pipeline runs calls under a chain of policies. Make it with [Compose] or
@@ -86,9 +92,6 @@ func (p *Pipeline) Invoke(ctx context.Context, call policy.Call) (any, error) {
 	if p.events.Observed() {
 		return p.observed(ctx, call)
 	}
-	if ctx.Err() != nil { // as in run, which is not inlined
-		return nil, policy.ContextError(ctx)
-	}
 	return p.handler(ctx, call)
 }
 
@@ -100,10 +103,7 @@ func (p *Pipeline) Named(name string) *Pipeline {
 
 // Wrap implements [policy.Policy]: p's policies around next. Calls through it emit no
 // call.done: that is told by the pipeline that was given to Do or Run.
-func (p *Pipeline) Wrap(next policy.Handler) policy.Handler {
-	nested := &Pipeline{handler: wrapAll(p.policies, next)}
-	return nested.run
-}
+func (p *Pipeline) Wrap(next policy.Handler) policy.Handler { return wrapAll(p.policies, next) }
 
 // Policies returns p's policies from the call outward, those of nested pipelines in
 // their place.
@@ -194,22 +194,26 @@ func chain(policies []policy.Policy) *Pipeline {
 	return &Pipeline{policies: policies, handler: wrapAll(policies, policy.Invoke)}
 }
 
+// wrapAll puts policies around handler. What it returns asks nobody if the caller has
+// already given up: the toolkit's own policies look at ctx first, for the others we do.
 func wrapAll(policies []policy.Policy, handler policy.Handler) policy.Handler {
-	for _, p := range policies {
-		handler = p.Wrap(handler)
+	var outermost policy.Policy
+	for _, outermost = range policies {
+		handler = outermost.Wrap(handler)
 	}
-	return handler
+	switch outermost.(type) {
+	case *timeout.Timeout, *bulkhead.Bulkhead, *ratelimit.Limiter, *breaker.Breaker, *retry.Retry, *fallback.Fallback, *Pipeline:
+		return handler
+	}
+	return func(ctx context.Context, call policy.Call) (any, error) {
+		if ctx.Err() != nil {
+			return nil, policy.ContextError(ctx)
+		}
+		return handler(ctx, call)
+	}
 }
 
-// run asks no policy if the caller has already given up.
-func (p *Pipeline) run(ctx context.Context, call policy.Call) (any, error) {
-	if ctx.Err() != nil {
-		return nil, policy.ContextError(ctx)
-	}
-	return p.handler(ctx, call)
-}
-
-// observed is run with a call.done at its end. A value that the panic of an observer
+// observed is a call with a call.done at its end. A value that the panic of an observer
 // keeps from the caller is discarded.
 func (p *Pipeline) observed(ctx context.Context, call policy.Call) (value any, err error) {
 	start, returned, told := policy.SystemClock.Elapsed(), false, false
@@ -230,7 +234,7 @@ func (p *Pipeline) observed(ctx context.Context, call policy.Call) (value any, e
 			policy.Discard(call, value)
 		}
 	}()
-	value, err = p.run(ctx, call)
+	value, err = p.handler(ctx, call)
 	returned = true
 	if err != nil && ctx.Err() != nil {
 		tell(policy.Ignored)

@@ -104,9 +104,13 @@ func (b *Breaker) Wrap(next policy.Handler) policy.Handler {
 		if ctx.Err() != nil {
 			return nil, policy.ContextError(ctx)
 		}
-		t, err := b.admit(ctx)
-		if err != nil {
-			return nil, err
+		word := b.word.Load()
+		t := ticket{generation: word / wordGeneration}
+		if word&wordClosed == 0 || b.settings.measured {
+			var err error
+			if t, err = b.admit(ctx); err != nil {
+				return nil, err
+			}
 		}
 		returned := false
 		defer func() {
@@ -203,14 +207,7 @@ func (b *Breaker) Subscribe(o policy.Observer) (cancel func()) { return b.events
 // admit lets a call in, or refuses it. While the circuit is closed, or open for longer
 // yet, it takes no lock.
 func (b *Breaker) admit(ctx context.Context) (ticket, error) {
-	word := b.word.Load()
-	if word&wordClosed != 0 && !b.settings.measured {
-		return ticket{generation: word / wordGeneration}, nil
-	}
-	return b.admitAt(ctx, word, b.settings.clock.Elapsed())
-}
-
-func (b *Breaker) admitAt(ctx context.Context, word uint64, now time.Duration) (ticket, error) {
+	word, now := b.word.Load(), b.settings.clock.Elapsed()
 	if word&wordClosed != 0 {
 		return ticket{generation: word / wordGeneration, start: now}, nil
 	}

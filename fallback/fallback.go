@@ -43,6 +43,9 @@ func (f *Fallback) Wrap(next policy.Handler) policy.Handler {
 			return nil, policy.ContextError(ctx)
 		}
 		value, err := next(ctx, call)
+		if _, judges := call.(policy.Judge); err == nil && f.settings.classify == nil && !judges {
+			return value, nil
+		}
 		if !f.wanted(ctx, call, value, err) {
 			return value, err
 		}
@@ -69,9 +72,6 @@ func (f *Fallback) Subscribe(o policy.Observer) (cancel func()) { return f.event
 // wanted tells whether the outcome is one to answer for. A value that the panic of a
 // classifier keeps from the caller is discarded.
 func (f *Fallback) wanted(ctx context.Context, call policy.Call, value any, err error) bool {
-	if _, judges := call.(policy.Judge); err == nil && f.settings.classify == nil && !judges {
-		return false
-	}
 	judged := false
 	defer func() {
 		if !judged {
