@@ -43,8 +43,8 @@ var (
 	errNoResponse = errors.New("holdfasthttp: the base transport returned neither a response nor an error")
 )
 
-// forURLError is err such that the Timeout method of the *url.Error around it, which
-// asks the outermost error only, tells what the tree of err does.
+// forURLError is err such that those who ask the outermost error only whether it is a
+// timeout, as the *url.Error around it does, learn what the tree of err says.
 func forURLError(err error) error {
 	if t, ok := err.(timeouter); ok && t.Timeout() || !isTimeout(err) {
 		return err

@@ -39,12 +39,13 @@ type exchange struct {
 	ctx     context.Context // the request's
 	attempt context.Context // as the policies gave it
 	caller  context.Context
+	until   context.Context // whose end is the exchange's: the attempt, later the caller
 	cancel  context.CancelCauseFunc
 	unhook  func() bool // from the attempt's end, later from the caller's; nil where both are one
 }
 
 func begin(attempt, caller context.Context) *exchange {
-	x := &exchange{attempt: attempt, caller: caller}
+	x := &exchange{attempt: attempt, caller: caller, until: attempt}
 	if attempt.Done() == caller.Done() {
 		x.ctx, x.cancel = context.WithCancelCause(attempt)
 		return x
@@ -64,6 +65,7 @@ func (x *exchange) establish() bool {
 	if !x.unhook() {
 		return false
 	}
+	x.until = x.caller
 	x.unhook = context.AfterFunc(x.caller, func() { x.cancel(policy.ContextError(x.caller)) })
 	return true
 }
@@ -76,14 +78,18 @@ func (x *exchange) end() {
 	x.cancel(nil)
 }
 
-// explain makes sure that an error of an attempt that was cut says by what. A base
+// explain makes sure that an error of an exchange that was cut says by what. A base
 // transport that looks at the context's Err, and not at its cause, sees a cancellation.
 func (x *exchange) explain(err error) error {
-	ended := policy.ContextError(x.attempt)
-	if ended == nil || errors.Is(err, x.attempt.Err()) {
+	ended := policy.ContextError(x.until)
+	switch {
+	case ended == nil, errors.Is(err, x.until.Err()):
 		return err
+	case errors.Is(err, context.Canceled): // by us
+		return ended
+	default:
+		return fmt.Errorf("%w: %w", ended, err)
 	}
-	return fmt.Errorf("%w: %w", ended, err)
 }
 
 // attemptContext is a standard context with the attempt's deadline, which package net

@@ -93,6 +93,10 @@ func TestBodyEnds(t *testing.T) {
 		{"closed twice", func(resp *http.Response, _ func()) error {
 			return errors.Join(resp.Body.Close(), resp.Body.Close())
 		}, nil},
+		{"caller's deadline", func(resp *http.Response, _ func()) error {
+			_, err := io.ReadAll(resp.Body)
+			return err
+		}, context.DeadlineExceeded},
 		{"caller cancels", func(resp *http.Response, cancel func()) error {
 			time.AfterFunc(10*time.Millisecond, cancel)
 			_, err := io.ReadAll(resp.Body)
@@ -108,6 +112,10 @@ func TestBodyEnds(t *testing.T) {
 				client := &http.Client{Transport: holdfasthttp.NewTransport(base, pipeline)}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
+				if tt.want == context.DeadlineExceeded {
+					ctx, cancel = context.WithTimeout(ctx, 600*time.Millisecond)
+					defer cancel()
+				}
 				req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/body", nil)
 				if err != nil {
 					t.Fatal(err)
@@ -119,8 +127,12 @@ func TestBodyEnds(t *testing.T) {
 				if n := slots.Stats().InFlight; n != 1 {
 					t.Errorf("%d slots taken, want 1", n)
 				}
-				if err := tt.end(resp, cancel); !errors.Is(err, tt.want) {
+				err = tt.end(resp, cancel)
+				if !errors.Is(err, tt.want) {
 					t.Errorf("%v, want %v", err, tt.want)
+				}
+				if late, ok := err.(interface{ Timeout() bool }); (ok && late.Timeout()) != (tt.want == context.DeadlineExceeded) {
+					t.Errorf("%v: a timeout: %t", err, ok)
 				}
 				if n := slots.Stats().InFlight; n != 0 {
 					t.Errorf("%d slots taken at the end, want 0", n)

@@ -83,11 +83,18 @@ func (b *body) Read(p []byte) (int, error) {
 	if err == nil {
 		return n, nil
 	}
-	if err != io.EOF && b.expired.Load() {
-		err = &BodyTimeoutError{Limit: b.idle, Err: err}
+	if err != io.EOF {
+		err = b.explain(err)
 	}
 	b.end()
 	return n, err
+}
+
+func (b *body) explain(err error) error {
+	if b.expired.Load() {
+		return &BodyTimeoutError{Limit: b.idle, Err: err}
+	}
+	return forURLError(b.exchange.explain(err))
 }
 
 func (b *body) Close() error {

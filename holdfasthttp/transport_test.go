@@ -115,7 +115,7 @@ func TestClientTimeoutCutsTheBody(t *testing.T) {
 			server, base := serve(t, protocol, slow)
 			slots := bulkhead.New(1)
 			client := &http.Client{
-				Timeout:   200 * time.Millisecond,
+				Timeout:   600 * time.Millisecond,
 				Transport: holdfasthttp.NewTransport(base, holdfast.Compose(timeout.New(time.Minute), slots, fast())),
 			}
 			resp := do(t, client, http.MethodGet, server.URL+"/body", nil)
