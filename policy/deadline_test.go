@@ -174,6 +174,21 @@ func TestWithTimeoutDeadline(t *testing.T) {
 	}
 }
 
+// early is a clock that starts long before 0.
+type early struct{ *policytest.Clock }
+
+func (c early) Elapsed() time.Duration { return math.MinInt64 + c.Clock.Elapsed() }
+
+func TestWithTimeoutOnAnEarlyClock(t *testing.T) {
+	clock := early{policytest.NewClock(start)}
+	ctx, cancel := policy.WithTimeout(t.Context(), clock, time.Minute, nil)
+	defer cancel()
+	clock.Advance(time.Second)
+	if deadline, ok := ctx.Deadline(); !ok || !deadline.Equal(start.Add(time.Minute)) {
+		t.Errorf("deadline %v, want a minute after %v", deadline, start)
+	}
+}
+
 func TestWithTimeoutLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // which fails if a goroutine is left
 		clock := policytest.NewClock(start)

@@ -21,9 +21,11 @@ func Name(name string) Option {
 // Abandon answers at the limit, or when the caller leaves, even if the call has not
 // returned. For that each call gets a goroutine of its own, which costs some
 // microseconds; what the call still returns is discarded, and a panic is told as
-// call.panicked. A panic in time goes on in the caller, without its stack. Use it only around calls that cannot heed their ctx: nothing bounds
-// how many of them pile up, other than a bulkhead outside this timeout. Default: the
-// call runs on the caller's goroutine.
+// call.panicked. A panic in time goes on in the caller, without its stack.
+//
+// Use it only around calls that cannot heed their ctx: nothing bounds how many of them
+// pile up, other than a bulkhead outside this timeout. Default: the call runs on the
+// caller's goroutine.
 func Abandon() Option {
 	return option(func(s *settings) { s.abandon = true })
 }
