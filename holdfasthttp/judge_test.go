@@ -142,3 +142,30 @@ func TestBreakerJudgesAnswers(t *testing.T) {
 		}
 	}
 }
+
+// Whatever a server asks for, the wait is neither negative nor above the limit.
+func FuzzRetryAfter(f *testing.F) {
+	for _, after := range []string{"30", "-1", "9223372036", "Sun, 06 Nov 1994 08:50:07 GMT", "Fri, 31 Dec 9999 23:59:59 GMT", "1.5", ""} {
+		f.Add(after, "Sun, 06 Nov 1994 08:49:37 GMT")
+		f.Add(after, "")
+	}
+	f.Fuzz(func(t *testing.T, after, date string) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		r := fast(retry.MaxRetryAfter(time.Hour), retry.OnRetry(func(_ context.Context, a retry.Attempt) {
+			if a.Delay < 0 || a.Delay > time.Hour {
+				t.Errorf("%q at %q: waits %v", after, date, a.Delay)
+			}
+			cancel()
+		}))
+		base := roundTripper(func(*http.Request) (*http.Response, error) {
+			header := http.Header{"Retry-After": {after}, "Date": {date}}
+			return &http.Response{StatusCode: 503, Header: header, Body: http.NoBody}, nil
+		})
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		holdfasthttp.NewTransport(base, holdfast.Compose(r)).RoundTrip(req)
+	})
+}

@@ -44,20 +44,18 @@ type transport struct {
 }
 
 // RoundTrip implements http.RoundTripper.
-func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *transport) RoundTrip(req *http.Request) (resp *http.Response, err error) {
 	trip := &roundTrip{transport: t, request: req, payload: payloadOf(req)}
 	defer trip.payload.finish()
 	var leave, unwatch func()
 	trip.lane, leave = t.lanes.enter(req)
 	trip.caller, unwatch = callerOf(req)
-	resp, err := (*http.Response)(nil), error(nil)
 	defer func() {
 		trip.hold(resp, unwatch)
 		trip.hold(resp, leave)
 	}()
 	trip.identify()
-	resp, err = trip.conclude(trip.lane.pipeline.Invoke(trip.caller, trip))
-	return resp, err
+	return trip.conclude(trip.lane.pipeline.Invoke(trip.caller, trip))
 }
 
 // CloseIdleConnections is for the method of http.Client.
