@@ -1,20 +1,19 @@
 package bulkhead
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/holdfast-go/holdfast/policy"
 )
 
 // A Bulkhead is a [policy.Policy] that bounds how many calls run at the same time.
-// It is safe for concurrent use, and must not be copied. While slots are free, a call
-// takes no lock and allocates nothing, and costs little more than with a semaphore of
-// golang.org/x/sync.
+// It is safe for concurrent use, and must not be copied. A free slot costs little more
+// than a semaphore of golang.org/x/sync, and allocates nothing.
 //
 // A slot follows the work: a call that goes on after its caller was answered, as
 // under timeout.Abandon, holds it until it ends, and so does a value that the call,
@@ -24,13 +23,13 @@ type Bulkhead struct {
 	events   policy.Events
 	rejected atomic.Uint64
 
-	// inside is how many hold a slot or wait for one. Nobody waits while a slot is free,
-	// so up to the limit it counts slots, and beyond it the line. It changes beyond the
-	// limit under mu only; below, slots come and go without.
+	// slots carries the slots, and the line of those who wait for one.
+	slots *semaphore.Weighted
+	// inside is how many hold a slot or wait for one. It rises before a slot is taken and
+	// falls after it was given back, so there is a slot for each of the first limit. The
+	// semaphore alone would not do: those whom it has served count as waiting until
+	// they run, and would keep others out of the queue.
 	inside atomic.Int64
-
-	mu   sync.Mutex // guards line; not held during a wait
-	line list.List  // of those who wait: a chan struct{} each, closed once a slot is theirs
 }
 
 // New makes a bulkhead with limit ≥ 1 slots. It panics on a bad setting.
@@ -51,10 +50,8 @@ func (b *Bulkhead) Wrap(next policy.Handler) policy.Handler {
 		if ctx.Err() != nil {
 			return nil, policy.ContextError(ctx)
 		}
-		if !b.take() {
-			if err := b.queue(ctx); err != nil {
-				return nil, err
-			}
+		if err := b.enter(ctx); err != nil {
+			return nil, err
 		}
 		held := true
 		defer func() {
@@ -78,10 +75,8 @@ func (b *Bulkhead) Acquire(ctx context.Context) (release func(), err error) {
 	if ctx.Err() != nil {
 		return nil, policy.ContextError(ctx)
 	}
-	if !b.take() {
-		if err := b.queue(ctx); err != nil {
-			return nil, err
-		}
+	if err := b.enter(ctx); err != nil {
+		return nil, err
 	}
 	return (&slot{of: b}).release, nil
 }
@@ -122,134 +117,61 @@ func (b *Bulkhead) Describe() policy.Description {
 // Subscribe implements [policy.Observable]: bulkhead.queued and bulkhead.rejected.
 func (b *Bulkhead) Subscribe(o policy.Observer) (cancel func()) { return b.events.Subscribe(o) }
 
-// take takes a slot if one is free.
-func (b *Bulkhead) take() bool {
+// enter takes a slot, and waits for one where that is allowed.
+func (b *Bulkhead) enter(ctx context.Context) error {
 	for {
 		n := b.inside.Load()
-		if n >= int64(b.settings.limit) {
-			return false
+		if n >= b.settings.room {
+			return b.refuse(ctx, n, "no place in the queue")
 		}
 		if b.inside.CompareAndSwap(n, n+1) {
-			return true
+			break
 		}
 	}
-}
-
-// queue waits for a slot where that is allowed.
-func (b *Bulkhead) queue(ctx context.Context) error {
-	place, queued, ok := b.join()
-	switch {
-	case !ok:
-		return b.refuse(ctx, queued, "no place in the queue")
-	case place == nil: // a slot came free
+	if b.slots.TryAcquire(1) { // not if anybody waits
 		return nil
 	}
-	b.tellQueued(ctx, place)
-	b.await(ctx, place)
-	return b.conclude(ctx, place)
+	return b.wait(ctx)
 }
 
-// join takes a slot, else the last place in the line, else tells how many have one.
-func (b *Bulkhead) join() (place *list.Element, queued int, ok bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	mayWait := b.line.Len() < b.settings.maxQueue && b.settings.maxWait > 0
-	for {
-		n := b.inside.Load()
-		full := n >= int64(b.settings.limit)
-		switch {
-		case full && !mayWait:
-			return nil, b.line.Len(), false
-		case !b.inside.CompareAndSwap(n, n+1): // a slot came or went
-		case full:
-			return b.line.PushBack(make(chan struct{})), b.line.Len(), true
-		default:
-			return nil, 0, true
-		}
-	}
-}
-
-// await returns when a slot is there, MaxWait has passed, or ctx has ended.
-func (b *Bulkhead) await(ctx context.Context, place *list.Element) {
-	var expired chan struct{}
-	if b.settings.maxWait != forever {
-		expired = make(chan struct{})
-		timer := b.settings.clock.AfterFunc(b.settings.maxWait, func() { close(expired) })
-		defer timer.Stop()
-	}
-	select {
-	case <-place.Value.(chan struct{}):
-	case <-ctx.Done():
-	case <-expired:
-	}
-}
-
-// conclude decides a wait that is over, by what holds now and not by what ended it.
-func (b *Bulkhead) conclude(ctx context.Context, place *list.Element) error {
-	ended := policy.ContextError(ctx)
-	served, queued := b.quit(place)
-	switch {
-	case served && ended != nil: // at the very moment the caller gave up: pass it on
-		b.release()
-		return ended
-	case served || ended != nil:
-		return ended
-	}
-	return b.refuse(ctx, queued, "no slot within "+b.settings.maxWait.String())
-}
-
-// quit gives up the place in line, unless it has been served, and tells how many are
-// left.
-func (b *Bulkhead) quit(place *list.Element) (served bool, queued int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	select {
-	case <-place.Value.(chan struct{}):
-		return true, b.line.Len()
-	default:
-		b.line.Remove(place)
-		b.inside.Add(-1)
-		return false, b.line.Len()
-	}
-}
-
-// release gives a slot back, or to the first in line if there is one.
-func (b *Bulkhead) release() {
-	for n := b.inside.Load(); n <= int64(b.settings.limit); n = b.inside.Load() {
-		if b.inside.CompareAndSwap(n, n-1) {
-			return
-		}
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.inside.Add(-1)
-	if first := b.line.Front(); first != nil { // else they have all left meanwhile
-		close(b.line.Remove(first).(chan struct{}))
-	}
-}
-
-// refuse answers a call that was denied a slot: all of them are taken.
-func (b *Bulkhead) refuse(ctx context.Context, queued int, reason string) error {
-	b.rejected.Add(1)
-	limit := b.settings.limit
-	err := &FullError{Name: b.settings.name, Limit: limit, InFlight: limit, Queued: queued}
-	b.tell(ctx, policy.Event{Kind: policy.BulkheadRejected, Err: err, Reason: reason})
-	return err
-}
-
-// tellQueued gives the place back if an observer panics: nobody will wait at it.
-func (b *Bulkhead) tellQueued(ctx context.Context, place *list.Element) {
-	told := false
+// wait waits for a slot in the semaphore's line. A slot that is granted at the very
+// moment the wait ends is passed on by the semaphore.
+func (b *Bulkhead) wait(ctx context.Context) error {
+	served := false
 	defer func() {
-		if told {
-			return
-		}
-		if served, _ := b.quit(place); served {
-			b.release()
+		if !served {
+			b.inside.Add(-1)
 		}
 	}()
 	b.tell(ctx, policy.Event{Kind: policy.BulkheadQueued})
-	told = true
+	bounded, cancel := ctx, context.CancelFunc(func() {})
+	if b.settings.maxWait != forever {
+		bounded, cancel = policy.WithTimeout(ctx, b.settings.clock, b.settings.maxWait, nil)
+	}
+	defer cancel()
+	if b.slots.Acquire(bounded, 1) == nil {
+		served = true
+		return nil
+	}
+	if ctx.Err() != nil {
+		return policy.ContextError(ctx)
+	}
+	return b.refuse(ctx, b.inside.Load()-1, "no slot within "+b.settings.maxWait.String())
+}
+
+// release gives a slot back, to the first in line if there is one.
+func (b *Bulkhead) release() {
+	b.slots.Release(1)
+	b.inside.Add(-1)
+}
+
+// refuse answers a call that was denied a slot with so many others inside.
+func (b *Bulkhead) refuse(ctx context.Context, inside int64, reason string) error {
+	b.rejected.Add(1)
+	limit := b.settings.limit
+	err := &FullError{Name: b.settings.name, Limit: limit, InFlight: limit, Queued: max(0, int(inside)-limit)}
+	b.tell(ctx, policy.Event{Kind: policy.BulkheadRejected, Err: err, Reason: reason})
+	return err
 }
 
 func (b *Bulkhead) tell(ctx context.Context, event policy.Event) {

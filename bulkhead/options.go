@@ -4,6 +4,8 @@ import (
 	"math"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/holdfast-go/holdfast/internal/fault"
 	"github.com/holdfast-go/holdfast/policy"
 )
@@ -53,6 +55,7 @@ type settings struct {
 	limit    int
 	maxQueue int
 	maxWait  time.Duration
+	room     int64 // for those who hold a slot or wait for one
 	clock    policy.Clock
 	nils     []string // options given nil, as the caller wrote them
 }
@@ -76,5 +79,9 @@ func build(limit int, opts []Option) (*Bulkhead, error) {
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}
-	return &Bulkhead{settings: s}, nil
+	s.room = int64(limit)
+	if s.maxWait > 0 {
+		s.room += min(int64(s.maxQueue), math.MaxInt64-s.room)
+	}
+	return &Bulkhead{settings: s, slots: semaphore.NewWeighted(int64(limit))}, nil
 }

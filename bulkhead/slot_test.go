@@ -301,31 +301,6 @@ func TestPlaceIsFreeOnceServed(t *testing.T) {
 	})
 }
 
-// Who is counted, or told of, as queued has his place: nobody who comes later is served
-// before him.
-func TestCountedIsPlaced(t *testing.T) {
-	for range 3000 {
-		b := bulkhead.New(1, bulkhead.MaxQueue(2))
-		release := take(t, b)
-		var order []int // written with the slot held
-		var wg sync.WaitGroup
-		for i := range 2 {
-			wg.Go(func() {
-				defer take(t, b)()
-				order = append(order, i)
-			})
-			for b.Stats().Queued <= i {
-				runtime.Gosched()
-			}
-		}
-		release()
-		wg.Wait()
-		if order[0] != 0 {
-			t.Fatalf("served in the order %v", order)
-		}
-	}
-}
-
 func TestStorm(t *testing.T) {
 	for name, opts := range map[string][]bulkhead.Option{
 		"no queue": nil,
