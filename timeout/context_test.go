@@ -170,7 +170,7 @@ func TestChildren(t *testing.T) {
 					grand, stop = context.WithTimeout(child, time.Hour)
 					context.AfterFunc(grand, stop)
 					context.AfterFunc(ctx, func() { ran <- true })
-					if after := runtime.NumGoroutine(); after != before {
+					if after := runtime.NumGoroutine(); after > before { // those of earlier tests may still end
 						t.Errorf("%d goroutines more", after-before)
 					}
 					if d, ok := grand.Deadline(); !ok || time.Until(d) != 50*ms {
