@@ -14,7 +14,6 @@ import (
 	"github.com/holdfast-go/holdfast/timeout"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/lab"
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/order"
 )
 
 func newServe() *cobra.Command {
@@ -53,8 +52,8 @@ lines to play with, and every change of the circuit's state.`,
 	return cmd
 }
 
-// charging is around each charge. There is no retry: Payment is not idempotent unless
-// it is told to be, and a charge that timed out may yet be made.
+// charging is around each charge. There is no retry: it would repeat nothing without an
+// Idempotency-Key, and Payment is not idempotent unless it is told to be.
 func charging(log io.Writer) holdfast.Layers {
 	return holdfast.Layers{
 		Name:     "charge",
@@ -64,7 +63,6 @@ func charging(log io.Writer) holdfast.Layers {
 			breaker.FailureRate(0.5, breaker.Within(10*time.Second)),
 			breaker.MinimumCalls(5),
 			breaker.OpenFor(5*time.Second),
-			breaker.Classify(order.Outcome),
 			breaker.OnStateChange(func(t breaker.Transition) {
 				_, _ = fmt.Fprintf(log, "%s  circuit %s → %s: %s\n", t.At.Format("15:04:05.000"), t.From, t.To, t.Reason)
 			}),
@@ -77,7 +75,7 @@ func asking() holdfast.Layers {
 	return holdfast.Layers{
 		Name:    "ask",
 		Timeout: timeout.New(time.Second),
-		Breaker: breaker.New("payment-status", breaker.Classify(order.Outcome)),
+		Breaker: breaker.New("payment-status"),
 		Retry:   retry.New(retry.Attempts(3)),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/holdfasthttp"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/loopback"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/order"
@@ -17,6 +18,7 @@ type Config struct {
 	PaymentPort, OrderPort int             // 0: a free one
 	Slow                   time.Duration   // how long a slow Payment waits
 	Charge, Ask            holdfast.Layers // see order.Config
+	ChargeOptions          []holdfasthttp.Option
 }
 
 // A Lab is the two services, running.
@@ -34,7 +36,9 @@ func Start(c Config) (*Lab, error) {
 	if l.paymentServer, err = loopback.Serve(c.PaymentPort, l.Payment.Handler()); err != nil {
 		return nil, fmt.Errorf("payment service: %w", err)
 	}
-	l.Order = order.New(order.Config{Payment: l.paymentServer.URL, Charge: c.Charge, Ask: c.Ask})
+	l.Order = order.New(order.Config{
+		Payment: l.paymentServer.URL, Charge: c.Charge, ChargeOptions: c.ChargeOptions, Ask: c.Ask,
+	})
 	if l.orderServer, err = loopback.Serve(c.OrderPort, l.Order.Handler()); err != nil {
 		l.paymentServer.Close()
 		return nil, fmt.Errorf("order service: %w", err)

@@ -58,11 +58,13 @@ func (s *Server) Close() {
 	<-s.done
 }
 
-// NewClient returns a client that keeps a connection for each of many requests at
+// NewClient returns a client over a transport of its own. Its CloseIdleConnections must
+// be called in the end.
+func NewClient() *http.Client { return &http.Client{Transport: NewTransport()} }
+
+// NewTransport returns a transport that keeps a connection for each of many requests at
 // once, and asks no proxy. Its CloseIdleConnections must be called in the end.
-func NewClient() *http.Client {
-	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 128}}
-}
+func NewTransport() *http.Transport { return &http.Transport{MaxIdleConnsPerHost: 128} }
 
 // Call sends a request without a body and decodes the JSON answer into reply, if
 // reply is not nil. It returns the answer's status code, and an error if there was no

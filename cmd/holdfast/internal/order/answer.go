@@ -1,16 +1,18 @@
 package order
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/holdfast-go/holdfast/policy"
-
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/payment"
 )
 
 // What an order's payment can be, besides payment.Paid.
@@ -29,53 +31,75 @@ type Answer struct {
 	Calls    int    `json:"calls"`              // to Payment, for this order; 0: refused here
 }
 
-// FallBack answers for a charge that failed: it is pending, and the shop will see to
-// it. It is meant for fallback.Func.
-func FallBack(_ context.Context, err error) (*Answer, error) {
-	return &Answer{Status: Pending, Reason: err.Error(), Fallback: true}, nil
-}
-
-// Outcome says what the end of a charge tells about Payment's health: its 4xx say that
-// the request was wrong, not that Payment is. It is meant for breaker.Classify.
-func Outcome(_ any, err error) policy.Outcome {
-	if status, ok := errors.AsType[*statusError](err); ok && status.code < http.StatusInternalServerError {
-		return policy.Ignored
+// FallBack answers in Payment's place for a charge that failed: it is pending, and the
+// shop will see to it. It is meant for fallback.Func, under an http.Client.
+func FallBack(_ context.Context, err error) (*http.Response, error) {
+	reason := "Payment fails"
+	if err != nil { // or else an answer of Payment's was called a failure
+		reason = err.Error()
 	}
-	return policy.DefaultClassifier(nil, err)
+	body, err := json.Marshal(Answer{Status: Pending, Reason: reason, Fallback: true})
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode:    http.StatusAccepted,
+		ContentLength: int64(len(body)),
+		Body:          io.NopCloser(bytes.NewReader(body)),
+	}, nil
 }
 
-// paid makes the customer's answer of Payment's.
-func paid(r payment.Receipt) *Answer {
-	return &Answer{Status: r.Status, Repeated: r.Repeated}
-}
-
-// tries is what is known of an order's calls to Payment.
+// tries is what is known of an order's calls to Payment. Attempts run one after another,
+// on the goroutine that asked.
 type tries struct {
-	calls      int
-	unanswered int // those that Payment has not answered: it may have charged, or yet will
+	calls  int
+	denied int // those that Payment said no to; of any other it may have charged, or yet will
 }
 
-func (t *tries) add(err error) {
+type triesKey struct{}
+
+// counting returns a context whose calls to Payment are counted.
+func counting(ctx context.Context) (context.Context, *tries) {
+	t := &tries{}
+	return context.WithValue(ctx, triesKey{}, t), t
+}
+
+func triesOf(ctx context.Context) *tries { return ctx.Value(triesKey{}).(*tries) }
+
+// add counts a call that ended so. A gateway that lost Payment's answer does not know
+// what it was.
+func (t *tries) add(resp *http.Response, err error) {
 	t.calls++
-	if _, answered := errors.AsType[*statusError](err); err != nil && !answered {
-		t.unanswered++
+	if err == nil && resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusGatewayTimeout {
+		t.denied++
 	}
 }
 
 // unpaid is the answer where no receipt came. What is not known is not called a
 // failure: that is only what Payment itself has said no to.
 func (t *tries) unpaid(err error) (code int, a *Answer) {
+	err = why(err)
 	switch {
 	case t.calls == 0:
 		return http.StatusAccepted, &Answer{Status: Pending, Reason: fmt.Sprintf("Payment was not asked: %v", err)}
-	case t.unanswered > 0:
+	case t.denied < t.calls:
 		return http.StatusAccepted, &Answer{Status: Pending, Reason: fmt.Sprintf("Payment has not confirmed: %v", err)}
 	default:
 		return http.StatusBadGateway, &Answer{Status: Failed, Reason: fmt.Sprintf("Payment failed: %v", err)}
 	}
 }
 
-// retryAfter tells clients, in whole seconds rounded up, when it is worth to ask again.
+// why is err without what http.Client says around it: Payment's address is no business of
+// the customer's.
+func why(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// retryAfter tells clients, in whole seconds rounded up, when it is worth to ask again,
+// if err is a refusal by a policy that knows: http.Client's error does not hide it.
 func retryAfter(h http.Header, err error) {
 	if wait, ok := policy.RetryAfter(err); ok {
 		h.Set("Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)))

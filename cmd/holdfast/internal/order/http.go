@@ -44,7 +44,8 @@ func (s *Service) postOrder(w http.ResponseWriter, r *http.Request) {
 	defer s.waiting.enter()()
 	order := r.PathValue("order")
 	code := http.StatusOK
-	answer, tried, err := s.pay(r.Context(), order)
+	ctx, tried := counting(r.Context())
+	answer, err := s.payment.charge(ctx, order)
 	switch {
 	case err != nil:
 		code, answer = tried.unpaid(err)
@@ -57,10 +58,10 @@ func (s *Service) postOrder(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Service) getPayment(w http.ResponseWriter, r *http.Request) {
-	receipt, err := s.paid(r.Context(), r.PathValue("order"))
+	receipt, err := s.payment.ask(r.Context(), r.PathValue("order"))
 	if err != nil {
 		retryAfter(w.Header(), err)
-		loopback.Reply(w, http.StatusServiceUnavailable, loopback.Problem{Error: fmt.Sprintf("cannot ask Payment: %v", err)})
+		loopback.Reply(w, http.StatusServiceUnavailable, loopback.Problem{Error: fmt.Sprintf("cannot ask Payment: %v", why(err))})
 		return
 	}
 	loopback.Reply(w, http.StatusOK, receipt)

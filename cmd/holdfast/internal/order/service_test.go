@@ -1,11 +1,10 @@
 package order
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/breaker"
 	"github.com/holdfast-go/holdfast/bulkhead"
 	"github.com/holdfast-go/holdfast/fallback"
+	"github.com/holdfast-go/holdfast/holdfasthttp"
 	"github.com/holdfast-go/holdfast/policy"
 	"github.com/holdfast-go/holdfast/retry"
 	"github.com/holdfast-go/holdfast/timeout"
@@ -98,9 +98,11 @@ func TestAnswers(t *testing.T) {
 		return b
 	}
 	twice := func() *retry.Retry { return retry.New(retry.Attempts(2), retry.Constant(0)) }
+	keyed := []holdfasthttp.Option{holdfasthttp.IdempotencyKey(Key)}
 	tests := []struct {
 		name       string
 		layers     holdfast.Layers
+		options    []holdfasthttp.Option
 		payment    http.HandlerFunc
 		wantCode   int
 		want       Answer
@@ -109,6 +111,7 @@ func TestAnswers(t *testing.T) {
 		{
 			"paid",
 			holdfast.Layers{},
+			nil,
 			answerPaid,
 			200,
 			Answer{Status: payment.Paid, Calls: 1},
@@ -117,6 +120,7 @@ func TestAnswers(t *testing.T) {
 		{
 			"down, naive",
 			holdfast.Layers{},
+			nil,
 			answerCode(500),
 			502,
 			Answer{Status: Failed, Calls: 1},
@@ -125,6 +129,7 @@ func TestAnswers(t *testing.T) {
 		{
 			"no answer",
 			holdfast.Layers{},
+			nil,
 			drop,
 			202,
 			Answer{Status: Pending, Calls: 1},
@@ -133,6 +138,7 @@ func TestAnswers(t *testing.T) {
 		{
 			"timed out",
 			holdfast.Layers{Timeout: timeout.New(20 * time.Millisecond)},
+			nil,
 			hang,
 			202,
 			Answer{Status: Pending, Calls: 1},
@@ -141,6 +147,7 @@ func TestAnswers(t *testing.T) {
 		{
 			"circuit open",
 			holdfast.Layers{Breaker: opened()},
+			nil,
 			answerPaid,
 			202,
 			Answer{Status: Pending},
@@ -149,6 +156,7 @@ func TestAnswers(t *testing.T) {
 		{
 			"bulkhead full",
 			holdfast.Layers{Bulkhead: full()},
+			nil,
 			answerPaid,
 			202,
 			Answer{Status: Pending},
@@ -157,6 +165,7 @@ func TestAnswers(t *testing.T) {
 		{
 			"all attempts failed",
 			holdfast.Layers{Retry: twice()},
+			keyed,
 			answerCode(500),
 			502,
 			Answer{Status: Failed, Calls: 2},
@@ -165,6 +174,7 @@ func TestAnswers(t *testing.T) {
 		{
 			"one attempt not answered",
 			holdfast.Layers{Retry: twice()},
+			keyed,
 			failFirst(),
 			202,
 			Answer{Status: Pending, Calls: 2},
@@ -173,6 +183,7 @@ func TestAnswers(t *testing.T) {
 		{
 			"failed, then refused",
 			holdfast.Layers{Retry: twice(), Breaker: breaker.New("payment", breaker.ConsecutiveFailures(1))},
+			keyed,
 			answerCode(500),
 			502,
 			Answer{Status: Failed, Calls: 1},
@@ -181,15 +192,61 @@ func TestAnswers(t *testing.T) {
 		{
 			"fallback",
 			holdfast.Layers{Fallback: fallback.Func(FallBack)},
+			nil,
 			answerCode(500),
 			202,
 			Answer{Status: Pending, Fallback: true, Calls: 1},
-			"status 500",
+			"Payment fails",
+		},
+		{
+			"not repeated without a key",
+			holdfast.Layers{Retry: twice()},
+			nil,
+			answerCode(500),
+			502,
+			Answer{Status: Failed, Calls: 1},
+			"Payment failed: status 500 Internal Server Error",
+		},
+		{
+			"repeated without a key, as told",
+			holdfast.Layers{Retry: twice()},
+			[]holdfasthttp.Option{holdfasthttp.RetryAll()},
+			answerCode(500),
+			502,
+			Answer{Status: Failed, Calls: 2},
+			"Payment failed: status 500 Internal Server Error",
+		},
+		{
+			"the answer was lost on the way",
+			holdfast.Layers{},
+			nil,
+			answerCode(504),
+			202,
+			Answer{Status: Pending, Calls: 1},
+			"Payment has not confirmed: status 504 Gateway Timeout",
+		},
+		{
+			"an answer that is none",
+			holdfast.Layers{},
+			nil,
+			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
+			202,
+			Answer{Status: Pending, Calls: 1},
+			"Payment has not confirmed: POST ",
+		},
+		{
+			"fallback for a refusal",
+			holdfast.Layers{Breaker: opened(), Fallback: fallback.Func(FallBack)},
+			nil,
+			answerPaid,
+			202,
+			Answer{Status: Pending, Fallback: true},
+			`breaker "payment": circuit open`,
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, h := start(t, Config{Charge: tt.layers}, tt.payment)
+			_, h := start(t, Config{Charge: tt.layers, ChargeOptions: tt.options}, tt.payment)
 			w, got := post(h, "/orders/order-1")
 			if w.Code != tt.wantCode {
 				t.Errorf("code %d, want %d", w.Code, tt.wantCode)
@@ -303,21 +360,19 @@ func TestGauges(t *testing.T) {
 	}
 }
 
-func TestOutcome(t *testing.T) {
-	tests := []struct {
-		err  error
-		want policy.Outcome
-	}{
-		{nil, policy.Success},
-		{&statusError{404}, policy.Ignored},
-		{&statusError{500}, policy.Failure},
-		{errors.New("connection reset"), policy.Failure},
-		{policy.ErrRejected, policy.Ignored},
-		{context.DeadlineExceeded, policy.Failure},
-	}
-	for _, tt := range tests {
-		if got := Outcome(nil, tt.err); got != tt.want {
-			t.Errorf("Outcome(%v) = %v, want %v", tt.err, got, tt.want)
-		}
+// The key is the order, in every attempt of its charge.
+func TestKey(t *testing.T) {
+	var keys []string
+	_, h := start(t, Config{
+		Charge:        holdfast.Layers{Retry: retry.New(retry.Attempts(2), retry.Constant(0))},
+		ChargeOptions: []holdfasthttp.Option{holdfasthttp.IdempotencyKey(Key)},
+	}, func(w http.ResponseWriter, r *http.Request) {
+		keys = append(keys, r.Header.Get("Idempotency-Key"))
+		answerCode(500)(w, r)
+	})
+	post(h, "/orders/a")
+	post(h, "/orders/b%2Fc%0A") // whose name could not be sent in a header as it is
+	if want := []string{"a", "a", "b%2Fc%0A", "b%2Fc%0A"}; !slices.Equal(keys, want) {
+		t.Errorf("keys %q, want %q", keys, want)
 	}
 }

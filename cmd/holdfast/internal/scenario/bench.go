@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/holdfast-go/holdfast/holdfasthttp"
 	"github.com/holdfast-go/holdfast/policy"
 	"github.com/holdfast-go/holdfast/ratelimit"
 
@@ -38,6 +39,9 @@ func open(pace Pace, part Part, answered func()) (*Bench, error) {
 	config := lab.Config{Slow: pace.Of(part.slow())}
 	if part.Protection != nil {
 		config.Charge, config.Ask = part.Protection(pace), asking(pace)
+	}
+	if part.Idempotent {
+		config.ChargeOptions = append(config.ChargeOptions, holdfasthttp.IdempotencyKey(order.Key))
 	}
 	services, err := lab.Start(config)
 	if err != nil {

@@ -43,7 +43,6 @@ func halfOf(minimum int, p Pace) *breaker.Breaker {
 		breaker.FailureRate(0.5, breaker.Within(p.Of(10*time.Second))),
 		breaker.MinimumCalls(minimum),
 		breaker.OpenFor(p.Of(5*time.Second)),
-		breaker.Classify(order.Outcome),
 	)
 }
 
@@ -55,7 +54,8 @@ func withBulkhead(limit int) protection {
 	}
 }
 
-// A payment may be retried because Payment is idempotent in the scenarios that do.
+// A retry repeats a charge only where Order sends an Idempotency-Key, or has been told to
+// repeat everything: see [Part].
 
 func retryOnly(p Pace) holdfast.Layers {
 	l := timeoutOnly(p)
@@ -96,7 +96,6 @@ func everything(p Pace) holdfast.Layers {
 		Breaker: breaker.New("payment",
 			breaker.FailureRate(0.5, breaker.Last(10)),
 			breaker.OpenFor(p.Of(time.Second)),
-			breaker.Classify(order.Outcome),
 		),
 		Retry:    threeAttempts(p),
 		Total:    timeout.New(p.Of(5*time.Second), timeout.Name("total")),
@@ -108,7 +107,7 @@ func everything(p Pace) holdfast.Layers {
 func asking(p Pace) holdfast.Layers {
 	return holdfast.Layers{
 		Timeout: timeout.New(p.Of(time.Second)),
-		Breaker: breaker.New("payment-status", breaker.Classify(order.Outcome)),
+		Breaker: breaker.New("payment-status"),
 		Retry:   threeAttempts(p),
 	}
 }

@@ -28,7 +28,7 @@ type Part struct {
 
 	Mode       payment.Mode  // at the beginning; ok if empty
 	Slow       time.Duration // how long a slow Payment waits; 5s if zero
-	Idempotent bool          // Payment charges each order once
+	Idempotent bool          // Payment charges each order once, and Order sends the order as Idempotency-Key
 	Hasty      bool          // do not wait for payments that nobody waits for any more
 
 	Protection protection // nil: none
