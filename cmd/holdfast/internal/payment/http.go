@@ -1,6 +1,7 @@
 package payment
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -12,18 +13,18 @@ import (
 //
 //	POST /payments/{order}                     charge an order
 //	GET  /payments/{order}                     was it paid?
-//	POST /admin/mode/{ok|slow|down|flaky}      flaky takes ?failRate=, default 0.5
+//	POST /admin/mode/{ok|slow|down|flaky}      flaky takes ?failRate=, default 0.5, and &lost=
 //	GET  /admin/stats
 //	POST /admin/reset
 //	POST /admin/idempotency/{on|off}
 //
-// The mode is about charges: questions are always answered at once.
+// The mode is about charges; questions are always answered at once, but a share of them
+// fails too while the mode is flaky. Of the failures of a flaky provider the share lost,
+// by default none, has charged all the same: its answer is a gateway's, 504.
 func (s *Service) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /payments/{order}", s.postPayment)
-	mux.HandleFunc("GET /payments/{order}", func(w http.ResponseWriter, r *http.Request) {
-		loopback.Reply(w, http.StatusOK, s.ask(r.PathValue("order")))
-	})
+	mux.HandleFunc("GET /payments/{order}", s.getPayment)
 	mux.HandleFunc("POST /admin/mode/{mode}", s.postMode)
 	mux.HandleFunc("GET /admin/stats", func(w http.ResponseWriter, _ *http.Request) {
 		loopback.Reply(w, http.StatusOK, s.Stats())
@@ -37,34 +38,56 @@ func (s *Service) Handler() http.Handler {
 }
 
 func (s *Service) postPayment(w http.ResponseWriter, r *http.Request) {
-	receipt, ok := s.charge(r.PathValue("order"))
-	if !ok {
-		refuse(w, http.StatusInternalServerError, "payment provider down")
-		return
+	receipt, err := s.charge(r.PathValue("order"))
+	reply(w, receipt, err)
+}
+
+func (s *Service) getPayment(w http.ResponseWriter, r *http.Request) {
+	receipt, err := s.ask(r.PathValue("order"))
+	reply(w, receipt, err)
+}
+
+func reply(w http.ResponseWriter, receipt Receipt, err error) {
+	switch err {
+	case nil:
+		loopback.Reply(w, http.StatusOK, receipt)
+	case errLost:
+		refuse(w, http.StatusGatewayTimeout, "%v", err)
+	default:
+		refuse(w, http.StatusInternalServerError, "%v", err)
 	}
-	loopback.Reply(w, http.StatusOK, receipt)
 }
 
 func (s *Service) postMode(w http.ResponseWriter, r *http.Request) {
-	mode := Mode(r.PathValue("mode"))
-	failRate := 0.5
-	switch mode {
+	switch mode := Mode(r.PathValue("mode")); mode {
 	case OK, Slow, Down:
+		s.setMode(mode)
 	case Flaky:
-		if v := r.URL.Query().Get("failRate"); v != "" {
-			rate, err := strconv.ParseFloat(v, 64)
-			if err != nil || !(rate >= 0 && rate <= 1) {
-				refuse(w, http.StatusBadRequest, "failRate=%s: must be between 0 and 1", v)
-				return
-			}
-			failRate = rate
+		failRate, err := share(r, "failRate", 0.5)
+		lost, err2 := share(r, "lost", 0)
+		if err := cmp.Or(err, err2); err != nil {
+			refuse(w, http.StatusBadRequest, "%v", err)
+			return
 		}
+		s.setFlaky(newFlakiness(failRate, lost))
 	default:
 		refuse(w, http.StatusBadRequest, "mode %q: must be ok, slow, down or flaky", mode)
 		return
 	}
-	s.setMode(mode, failRate)
 	loopback.Reply(w, http.StatusOK, s.Stats())
+}
+
+// share reads a parameter that is from 0 to 1.
+func share(r *http.Request, name string, otherwise float64) (float64, error) {
+	v := r.URL.Query().Get(name)
+	if v == "" {
+		return otherwise, nil
+	}
+	f, err := strconv.ParseFloat(v, 64)
+	if err != nil || !(f >= 0 && f <= 1) {
+		return 0, fmt.Errorf("%s=%s: must be between 0 and 1", name, v)
+	}
+	return f, nil
 }
 
 func (s *Service) postIdempotency(w http.ResponseWriter, r *http.Request) {

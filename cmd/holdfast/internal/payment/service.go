@@ -3,7 +3,7 @@
 package payment
 
 import (
-	"math/rand/v2"
+	"errors"
 	"sync"
 	"time"
 )
@@ -16,7 +16,13 @@ const (
 	OK    Mode = "ok"    // charges at once
 	Slow  Mode = "slow"  // charges after a long wait
 	Down  Mode = "down"  // fails at once
-	Flaky Mode = "flaky" // fails a share of the requests at once
+	Flaky Mode = "flaky" // fails a share of the requests at once, questions too
+)
+
+// How a charge can fail.
+var (
+	errDown = errors.New("payment provider down")
+	errLost = errors.New("the answer was lost") // but the charge was made
 )
 
 // The states of a payment.
@@ -37,6 +43,7 @@ type Stats struct {
 	Mode     Mode `json:"mode"`
 	Received int  `json:"received"` // requests to charge
 	Charges  int  `json:"charges"`  // charges that were made
+	Asked    int  `json:"asked"`    // questions whether an order was paid
 }
 
 // A Service is the provider. Make it with [New]; it is safe for concurrent use. It
@@ -49,10 +56,11 @@ type Service struct {
 	mu sync.Mutex // guards the fields below
 
 	mode       Mode
-	failRate   float64
+	flakiness  flakiness
 	idempotent bool
 	received   int
 	charges    int
+	asked      int
 	pending    int             // requests being answered
 	paid       map[string]bool // by order
 }
@@ -69,7 +77,7 @@ func (s *Service) Close() { s.once.Do(func() { close(s.closing) }) }
 func (s *Service) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Stats{Mode: s.mode, Received: s.received, Charges: s.charges}
+	return Stats{Mode: s.mode, Received: s.received, Charges: s.charges, Asked: s.asked}
 }
 
 // Pending is the number of requests that are being answered. A slow one counts until
@@ -80,10 +88,16 @@ func (s *Service) Pending() int {
 	return s.pending
 }
 
-func (s *Service) setMode(mode Mode, failRate float64) {
+func (s *Service) setMode(mode Mode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mode, s.failRate = mode, failRate
+	s.mode = mode
+}
+
+func (s *Service) setFlaky(f flakiness) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mode, s.flakiness = Flaky, f
 }
 
 func (s *Service) setIdempotent(on bool) {
@@ -96,35 +110,35 @@ func (s *Service) setIdempotent(on bool) {
 func (s *Service) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.received, s.charges = 0, 0
+	s.received, s.charges, s.asked = 0, 0, 0
 	clear(s.paid)
 }
 
 // charge takes the money for an order, after a while if the mode is Slow. It does not
 // end when its caller hangs up: providers charge in the end.
-func (s *Service) charge(order string) (r Receipt, ok bool) {
-	mode, done := s.receive(order)
+func (s *Service) charge(order string) (Receipt, error) {
+	slow, fate := s.receive(order)
 	defer s.leave()
-	switch {
-	case mode == Down:
-		return Receipt{}, false
-	case mode == Slow && !done && !s.wait():
-		return Receipt{}, false
+	if fate == errDown || slow && !s.wait() {
+		return Receipt{}, errDown
 	}
-	return s.take(order), true
+	return s.take(order), fate
 }
 
 // receive counts a request, and decides how it is going to be answered.
-func (s *Service) receive(order string) (mode Mode, done bool) {
+func (s *Service) receive(order string) (slow bool, fate error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.received++
 	s.pending++
-	mode = s.mode
-	if mode == Flaky && rand.Float64() < s.failRate {
-		mode = Down
+	switch s.mode {
+	case Down:
+		return false, errDown
+	case Flaky:
+		return false, s.flakiness.fate()
+	default:
+		return s.mode == Slow && !(s.idempotent && s.paid[order]), nil
 	}
-	return mode, s.idempotent && s.paid[order]
 }
 
 func (s *Service) leave() {
@@ -159,12 +173,18 @@ func (s *Service) take(order string) Receipt {
 }
 
 // ask tells whether an order was paid.
-func (s *Service) ask(order string) Receipt {
+func (s *Service) ask(order string) (Receipt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.asked++
+	if s.mode == Flaky {
+		if err := s.flakiness.fate(); err != nil {
+			return Receipt{}, err
+		}
+	}
 	status := NotPaid
 	if s.paid[order] {
 		status = Paid
 	}
-	return Receipt{OrderID: order, Status: status}
+	return Receipt{OrderID: order, Status: status}, nil
 }

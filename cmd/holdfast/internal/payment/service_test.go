@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -54,6 +55,26 @@ func TestRoutes(t *testing.T) {
 			"POST /payments/a", 200, `{"orderId":"a","status":"PAID"}`,
 		},
 		{
+			"always flaky, a question",
+			[]string{"POST /admin/mode/flaky?failRate=1&lost=0"},
+			"GET /payments/a", 500, `{"error":"payment provider down"}`,
+		},
+		{
+			"the answer is lost",
+			[]string{"POST /admin/mode/flaky?failRate=1&lost=1"},
+			"POST /payments/a", 504, `{"error":"the answer was lost"}`,
+		},
+		{
+			"the answer is lost, the charge is not",
+			[]string{"POST /admin/mode/flaky?failRate=1&lost=1", "POST /payments/a", "POST /admin/mode/ok"},
+			"GET /payments/a", 200, `{"orderId":"a","status":"PAID"}`,
+		},
+		{
+			"questions are counted",
+			[]string{"GET /payments/a", "GET /payments/b"},
+			"GET /admin/stats", 200, `{"mode":"ok","received":0,"charges":0,"asked":2}`,
+		},
+		{
 			"back to ok",
 			[]string{"POST /admin/mode/down", "POST /admin/mode/ok"},
 			"POST /payments/a", 200, `{"orderId":"a","status":"PAID"}`,
@@ -61,12 +82,12 @@ func TestRoutes(t *testing.T) {
 		{
 			"charged twice",
 			[]string{"POST /payments/a", "POST /payments/a"},
-			"GET /admin/stats", 200, `{"mode":"ok","received":2,"charges":2}`,
+			"GET /admin/stats", 200, `{"mode":"ok","received":2,"charges":2,"asked":0}`,
 		},
 		{
 			"charged once",
 			[]string{"POST /admin/idempotency/on", "POST /payments/a", "POST /payments/a"},
-			"GET /admin/stats", 200, `{"mode":"ok","received":2,"charges":1}`,
+			"GET /admin/stats", 200, `{"mode":"ok","received":2,"charges":1,"asked":0}`,
 		},
 		{
 			"repeated",
@@ -86,12 +107,12 @@ func TestRoutes(t *testing.T) {
 		{
 			"failures are received, not charged",
 			[]string{"POST /admin/mode/down", "POST /payments/a"},
-			"GET /admin/stats", 200, `{"mode":"down","received":1,"charges":0}`,
+			"GET /admin/stats", 200, `{"mode":"down","received":1,"charges":0,"asked":0}`,
 		},
 		{
 			"reset keeps the mode",
 			[]string{"POST /payments/a", "POST /admin/mode/down"},
-			"POST /admin/reset", 200, `{"mode":"down","received":0,"charges":0}`,
+			"POST /admin/reset", 200, `{"mode":"down","received":0,"charges":0,"asked":0}`,
 		},
 		{
 			"reset forgets",
@@ -101,6 +122,7 @@ func TestRoutes(t *testing.T) {
 		{"no such mode", nil, "POST /admin/mode/up", 400, `{"error":"mode \"up\": must be ok, slow, down or flaky"}`},
 		{"rate above 1", nil, "POST /admin/mode/flaky?failRate=1.5", 400, `{"error":"failRate=1.5: must be between 0 and 1"}`},
 		{"rate no number", nil, "POST /admin/mode/flaky?failRate=NaN", 400, `{"error":"failRate=NaN: must be between 0 and 1"}`},
+		{"lost above 1", nil, "POST /admin/mode/flaky?failRate=0.1&lost=2", 400, `{"error":"lost=2: must be between 0 and 1"}`},
 		{"no such switch", nil, "POST /admin/idempotency/maybe", 400, `{"error":"idempotency \"maybe\": must be on or off"}`},
 		{"wrong method", nil, "DELETE /payments/a", 405, "Method Not Allowed"},
 	}
@@ -133,6 +155,38 @@ func TestFlakyIsBetween(t *testing.T) {
 	}
 	if got := s.Stats().Charges; got < 400 || got > 600 {
 		t.Errorf("%d of 1000 charged, want about half", got)
+	}
+}
+
+// Half of the failures have charged, and a flaky provider is the same each time.
+func TestFlakyIsTheSameAgain(t *testing.T) {
+	run := func() (codes []int, charges int) {
+		s := New(slow)
+		h := s.Handler()
+		call(h, "POST /admin/mode/flaky?failRate=0.4&lost=0.5")
+		for range 1000 {
+			code, _ := call(h, "POST /payments/a")
+			codes = append(codes, code)
+		}
+		return codes, s.Stats().Charges
+	}
+	codes, charges := run()
+	for code, want := range map[int]int{200: 600, 500: 200, 504: 200} {
+		n := 0
+		for _, c := range codes {
+			if c == code {
+				n++
+			}
+		}
+		if n < want-60 || n > want+60 {
+			t.Errorf("%d answers of %d, want about %d", n, code, want)
+		}
+	}
+	if charges < 740 || charges > 860 {
+		t.Errorf("%d charges, want about 800", charges)
+	}
+	if again, _ := run(); !slices.Equal(codes, again) {
+		t.Error("another sequence the second time")
 	}
 }
 

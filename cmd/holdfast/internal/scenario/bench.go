@@ -36,12 +36,9 @@ type Bench struct {
 
 // open starts the services of a part. The caller must call close.
 func open(pace Pace, part Part, answered func()) (*Bench, error) {
-	config := lab.Config{Slow: pace.Of(part.slow())}
+	config := lab.Config{Slow: pace.Of(part.slow()), ChargeOptions: part.chargeOptions()}
 	if part.Protection != nil {
 		config.Charge, config.Ask = part.Protection(pace), asking(pace)
-	}
-	if part.Idempotent {
-		config.ChargeOptions = append(config.ChargeOptions, holdfasthttp.IdempotencyKey(order.Key))
 	}
 	services, err := lab.Start(config)
 	if err != nil {
@@ -239,6 +236,18 @@ func (p Part) slow() time.Duration {
 		return 5 * time.Second
 	}
 	return p.Slow
+}
+
+// chargeOptions are those of the transport under Order's charges.
+func (p Part) chargeOptions() []holdfasthttp.Option {
+	switch {
+	case p.Idempotent:
+		return []holdfasthttp.Option{holdfasthttp.IdempotencyKey(order.Key)}
+	case p.Reckless:
+		return []holdfasthttp.Option{holdfasthttp.RetryAll()}
+	default:
+		return nil
+	}
 }
 
 func name(number int) string { return fmt.Sprintf("order-%d", number) }

@@ -45,6 +45,17 @@ func (m Measured) Received() int { return m.last().Received }
 // Charges is the number of charges that Payment made.
 func (m Measured) Charges() int { return m.last().Charges }
 
+// Known is the number of questions about an order that were answered.
+func (m Measured) Known() int {
+	n := 0
+	for _, r := range m.Asked {
+		if r.Status != "" {
+			n++
+		}
+	}
+	return n
+}
+
 // Slowest is the time that the slowest of the orders took, unscaled.
 func (m Measured) Slowest() time.Duration { return m.Pace.Unscaled(slowest(m.Orders)) }
 

@@ -36,6 +36,7 @@ type Summary struct {
 	SlowestRefusalMS float64        `json:"slowestRefusalRealMs"`
 	Received         int            `json:"received"`
 	Charges          int            `json:"charges"`
+	Asked            int            `json:"asked"`
 	MaxWaiting       int            `json:"maxWaiting"`
 	MaxInFlight      int            `json:"maxInFlight"`
 }
@@ -113,6 +114,7 @@ func summary(m Measured) Summary {
 		SlowestRefusalMS: milliseconds(slowest(refused)),
 		Received:         m.Received(),
 		Charges:          m.Charges(),
+		Asked:            m.last().Asked,
 		MaxWaiting:       m.Order.MaxWaiting,
 		MaxInFlight:      m.MaxInFlight,
 	}

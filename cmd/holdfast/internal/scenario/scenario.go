@@ -29,6 +29,7 @@ type Part struct {
 	Mode       payment.Mode  // at the beginning; ok if empty
 	Slow       time.Duration // how long a slow Payment waits; 5s if zero
 	Idempotent bool          // Payment charges each order once, and Order sends the order as Idempotency-Key
+	Reckless   bool          // Order repeats charges without one
 	Hasty      bool          // do not wait for payments that nobody waits for any more
 
 	Protection protection // nil: none
@@ -44,7 +45,7 @@ type Part struct {
 
 // All returns the scenarios, in the order in which they tell their story.
 func All() []Scenario {
-	return slices.Concat(unprotected(), protected(), recoveries(), []Scenario{timeline()}, loads(), []Scenario{exam()})
+	return slices.Concat(unprotected(), protected(), recoveries(), []Scenario{httpRetry(), timeline()}, loads(), []Scenario{exam()})
 }
 
 // Names returns the names of all scenarios.
