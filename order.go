@@ -103,9 +103,9 @@ func (l layer) limit() (time.Duration, bool) {
 	return v.Duration(), true
 }
 
-func (l layer) attempts() int {
+func (l layer) attempts() int64 {
 	if v := l.Param("attempts"); l.Kind == kindRetry && v.Kind() == slog.KindInt64 {
-		return int(v.Int64())
+		return v.Int64()
 	}
 	return 1
 }
@@ -253,7 +253,7 @@ func adviseTotal(total layer, inside []layer) []string {
 		if r.Kind != kindRetry || each == math.MaxInt64 {
 			continue
 		}
-		if need := time.Duration(saturatingProduct(r.attempts(), int(each))); need > limit {
+		if need := time.Duration(saturatingProduct(r.attempts(), int64(each))); need > limit {
 			advice = append(advice, fmt.Sprintf("%s cannot fit into %s even once: %d attempts of %s take %s.",
 				r.label, total.label, r.attempts(), each, need))
 		}
@@ -262,9 +262,9 @@ func adviseTotal(total layer, inside []layer) []string {
 }
 
 // saturatingProduct of two positive numbers.
-func saturatingProduct(a, b int) int {
-	if a > math.MaxInt/max(b, 1) {
-		return math.MaxInt
+func saturatingProduct(a, b int64) int64 {
+	if a > math.MaxInt64/max(b, 1) {
+		return math.MaxInt64
 	}
 	return a * b
 }
