@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 )
@@ -68,9 +69,9 @@ func NewTransport() *http.Transport { return &http.Transport{MaxIdleConnsPerHost
 
 // Call sends a request without a body and decodes the JSON answer into reply, if
 // reply is not nil. It returns the answer's status code, and an error if there was no
-// such answer.
-func Call(ctx context.Context, c *http.Client, method, url string, reply any) (code int, err error) {
-	req, err := http.NewRequestWithContext(ctx, method, url, http.NoBody)
+// such answer: a *url.Error, also where the answer is not the JSON expected.
+func Call(ctx context.Context, c *http.Client, method, address string, reply any) (code int, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, address, http.NoBody)
 	if err != nil {
 		return 0, err
 	}
@@ -83,7 +84,8 @@ func Call(ctx context.Context, c *http.Client, method, url string, reply any) (c
 		return resp.StatusCode, nil
 	}
 	if err := json.NewDecoder(resp.Body).Decode(reply); err != nil {
-		return resp.StatusCode, fmt.Errorf("%s %s: answer %d is not the JSON expected: %w", method, url, resp.StatusCode, err)
+		err = fmt.Errorf("answer %d is not the JSON expected: %w", resp.StatusCode, err)
+		return resp.StatusCode, &url.Error{Op: method, URL: address, Err: err}
 	}
 	return resp.StatusCode, nil
 }

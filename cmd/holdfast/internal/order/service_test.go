@@ -232,7 +232,7 @@ func TestAnswers(t *testing.T) {
 			func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
 			202,
 			Answer{Status: Pending, Calls: 1},
-			"Payment has not confirmed: POST ",
+			"Payment has not confirmed: answer 200 is not the JSON expected: ",
 		},
 		{
 			"fallback for a refusal",
