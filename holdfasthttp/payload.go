@@ -16,8 +16,9 @@ type payload interface {
 	open(limit int64) (*attemptBody, error)
 	// renewal is GetBody for an attempt's request, nil where there is none.
 	renewal(limit int64) func() (io.ReadCloser, error)
-	// renewable tells whether open would give another attempt the whole body.
-	renewable() bool
+	// promise tells whether another attempt is given the whole body, and sees to it that
+	// this stays true.
+	promise() bool
 	// failed tells whether the caller's reader returned an error.
 	failed() bool
 	// finish says that no attempt follows.
@@ -39,7 +40,7 @@ type noPayload struct{}
 
 func (noPayload) open(int64) (*attemptBody, error)            { return nil, nil }
 func (noPayload) renewal(int64) func() (io.ReadCloser, error) { return nil }
-func (noPayload) renewable() bool                             { return true }
+func (noPayload) promise() bool                               { return true }
 func (noPayload) failed() bool                                { return false }
 func (noPayload) finish()                                     {}
 
@@ -110,7 +111,7 @@ func (c *copies) take() (io.ReadCloser, error) {
 }
 
 func (c *copies) renewal(int64) func() (io.ReadCloser, error) { return c.get }
-func (c *copies) renewable() bool                             { return !c.broken.Load() }
+func (c *copies) promise() bool                               { return !c.broken.Load() }
 func (c *copies) failed() bool                                { return c.broken.Load() }
 
 func (c *copies) finish() {

@@ -13,14 +13,16 @@ type recording struct {
 	source io.ReadCloser
 	turn   sync.Mutex // held while source is read; not needed to close it
 
-	mu      sync.Mutex // guards the fields below
-	kept    []byte     // all that was read, unless spent
-	length  int64      // of what was read
-	spent   bool       // more was read than may be kept
-	err     error      // of source, io.EOF too
-	readers int        // open ones
-	over    bool       // no attempt follows
-	closed  bool
+	mu       sync.Mutex // guards the fields below
+	kept     []byte     // all that was read, unless spent
+	length   int64      // of what was read
+	spent    bool       // more was read than may be kept
+	latest   *recordingReader
+	promised bool  // to another attempt, until that begins
+	err      error // of source, io.EOF too
+	readers  int   // open ones
+	over     bool  // no attempt follows
+	closed   bool
 }
 
 func (r *recording) open(limit int64) (*attemptBody, error) {
@@ -34,6 +36,7 @@ func (r *recording) open(limit int64) (*attemptBody, error) {
 	}
 	r.readers++
 	reader := &recordingReader{of: r, limit: limit}
+	r.latest, r.promised = reader, false
 	return &attemptBody{Reader: reader, close: reader.close}, nil
 }
 
@@ -44,10 +47,11 @@ func (r *recording) renewal(limit int64) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return r.open(limit) }
 }
 
-func (r *recording) renewable() bool {
+func (r *recording) promise() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !r.spent && (r.err == nil || r.err == io.EOF)
+	r.promised = !r.spent && (r.err == nil || r.err == io.EOF)
+	return r.promised
 }
 
 func (r *recording) failed() bool {
@@ -58,7 +62,7 @@ func (r *recording) failed() bool {
 
 func (r *recording) finish() {
 	r.mu.Lock()
-	r.over = true
+	r.over, r.promised = true, false
 	r.mu.Unlock()
 	r.closeUnused()
 }
@@ -75,28 +79,42 @@ func (r *recording) closeUnused() error {
 	return r.source.Close()
 }
 
-// advance reads the source for the reader at offset, unless another has read on
-// meanwhile: then it returns nothing, and the reader looks again.
-func (r *recording) advance(p []byte, offset, limit int64) (int, error) {
+// advance reads the source for a reader, unless another has read on meanwhile: then it
+// returns nothing, and the reader looks again.
+func (r *recording) advance(p []byte, reader *recordingReader) (int, error) {
 	r.turn.Lock()
 	defer r.turn.Unlock()
 	r.mu.Lock()
-	passed := r.length > offset || r.err != nil
+	passed := r.length > reader.offset || r.err != nil
+	stop := r.owesLocked(reader) && r.length-leftover >= reader.limit
 	r.mu.Unlock()
-	if passed {
+	switch {
+	case passed:
 		return 0, nil
+	case stop:
+		return 0, http.ErrBodyReadAfterClose
 	}
 	n, err := r.source.Read(p)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.err = err
-	r.keep(p[:n], limit)
+	r.keepLocked(p[:n], reader)
 	return n, err
 }
 
-func (r *recording) keep(p []byte, limit int64) {
+// leftover is how much an attempt that is to be repeated may read above the limit, before
+// its end has reached the base transport.
+const leftover = 64 << 10
+
+// owesLocked tells whether an attempt after reader's was promised the body, or reads it:
+// then reader's must not spend it.
+func (r *recording) owesLocked(reader *recordingReader) bool {
+	return r.promised || r.latest != reader
+}
+
+func (r *recording) keepLocked(p []byte, reader *recordingReader) {
 	r.length += int64(len(p))
-	if r.spent = r.spent || r.length > limit; r.spent {
+	if r.spent = r.spent || r.length > reader.limit && !r.owesLocked(reader); r.spent {
 		r.kept = nil
 		return
 	}
@@ -117,7 +135,7 @@ func (r *recordingReader) Read(p []byte) (int, error) {
 	for len(p) > 0 {
 		n, err, done := r.replay(p)
 		if !done {
-			n, err = r.of.advance(p, r.offset, r.limit)
+			n, err = r.of.advance(p, r)
 		}
 		r.offset += int64(n)
 		if n > 0 || err != nil {

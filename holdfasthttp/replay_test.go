@@ -70,6 +70,64 @@ func TestEarlierAttemptStillReads(t *testing.T) {
 	}
 }
 
+// Rule 1: what is left of an attempt cannot spend the body that the next was promised.
+func TestEarlierAttemptReadsPastTheLimit(t *testing.T) {
+	content := bytes.Repeat([]byte("abcdefgh"), 32<<10)
+	var earlier io.ReadCloser
+	var got []byte
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		if earlier == nil {
+			earlier = r.Body
+			r.Body.Read(make([]byte, 1))
+			return &http.Response{StatusCode: 503, Body: http.NoBody}, nil
+		}
+		io.ReadFull(earlier, make([]byte, 20<<10))
+		defer r.Body.Close()
+		var err error
+		got, err = io.ReadAll(r.Body)
+		return &http.Response{StatusCode: 200, Body: http.NoBody}, err
+	})
+	r := fast(retry.OnRetry(func(context.Context, retry.Attempt) {
+		io.ReadFull(earlier, make([]byte, 20<<10))
+	}))
+	original := &closing{Reader: bytes.NewReader(content)}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://127.0.0.1/", original)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := holdfasthttp.NewTransport(base, holdfast.Compose(r), holdfasthttp.MaxReplay(4))
+	if resp, err := transport.RoundTrip(req); err != nil || resp.StatusCode != 200 || !bytes.Equal(got, content) {
+		t.Errorf("%v, %v; the last attempt read %d bytes, want %d", resp, err, len(got), len(content))
+	}
+	if err := earlier.Close(); err != nil || original.count() != 1 {
+		t.Errorf("%v, closed %d times, want once", err, original.count())
+	}
+}
+
+// Rule 1: nor can it have the whole of it kept.
+func TestEarlierAttemptIsStopped(t *testing.T) {
+	var read int64
+	var earlier io.ReadCloser
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		earlier = r.Body
+		return &http.Response{StatusCode: 503, Body: http.NoBody}, nil
+	})
+	endless := io.NopCloser(readFunc(func(p []byte) (int, error) { return len(p), nil }))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://127.0.0.1/", endless)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := fast(retry.Attempts(2), retry.OnRetry(func(context.Context, retry.Attempt) {
+		read, err = io.Copy(io.Discard, earlier)
+	}))
+	if _, failed := holdfasthttp.NewTransport(base, holdfast.Compose(r)).RoundTrip(req); failed != nil {
+		t.Error(failed)
+	}
+	if err == nil || read > 256<<10 {
+		t.Errorf("read %d bytes, %v", read, err)
+	}
+}
+
 // Rule 1: a server that answers before it has read the body, over real connections.
 func TestEarlyAnswer(t *testing.T) {
 	content := strings.Repeat("x", 1<<20)

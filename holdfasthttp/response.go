@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,17 +33,22 @@ func wrapBody(resp *http.Response, method string, x *exchange, idle time.Duratio
 	resp.Body = b
 }
 
-// isBodyless is true of a response that has nothing to read. HTTP/2 has an empty body of
-// its own; a length of 0 alone is also what those leave who make responses by hand.
+// isBodyless is true of a response that has nothing to read. A length of 0 alone does not
+// say so: over HTTP/2 trailers may follow, and who makes responses by hand may leave it.
 func isBodyless(resp *http.Response, method string) bool {
 	switch {
-	case resp.Body == nil, resp.Body == http.NoBody, method == http.MethodHead:
-		return true
-	case resp.ProtoMajor == 2 && resp.ContentLength == 0:
+	case resp.Body == nil, isEmpty(resp.Body), method == http.MethodHead:
 		return true
 	default:
 		return resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified
 	}
+}
+
+// isEmpty is true of http.NoBody, and of what HTTP/2 has in its place: a type of its own,
+// which has no state either.
+func isEmpty(body io.Reader) bool {
+	t := reflect.TypeOf(body)
+	return t.Kind() == reflect.Struct && t.NumField() == 0
 }
 
 // bodyOf is the body of a response that wrapBody has seen, else nil.

@@ -134,6 +134,26 @@ func TestNoBodyHoldsNothing(t *testing.T) {
 	}
 }
 
+// A length of 0 is not the end of a response over HTTP/2: trailers may follow.
+func TestLengthZeroIsNotTheEnd(t *testing.T) {
+	server, base := serve(t, "HTTP/2.0", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "0")
+		w.Header().Set("Trailer", "X-Sum")
+		http.NewResponseController(w).Flush()
+		select {
+		case <-r.Context().Done():
+			t.Error("the request was cut")
+		case <-time.After(20 * time.Millisecond):
+		}
+		w.Header().Set("X-Sum", "42")
+	})
+	client := &http.Client{Transport: holdfasthttp.NewTransport(base, holdfast.Compose(timeout.New(time.Minute)))}
+	resp := do(t, client, http.MethodGet, server.URL, nil)
+	if got := readAll(t, resp); got != "" || resp.Trailer.Get("X-Sum") != "42" {
+		t.Errorf("%q, trailer %v", got, resp.Trailer)
+	}
+}
+
 // Trailers of both directions arrive.
 func TestTrailers(t *testing.T) {
 	for _, protocol := range protocols {

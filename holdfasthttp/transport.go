@@ -234,9 +234,11 @@ func (t *roundTrip) Again(value any, err error) (wait time.Duration, ok bool) {
 // allowed tells whether another attempt may be made after one that ended with err.
 func (t *roundTrip) allowed(err error) bool {
 	switch {
-	case !t.payload.renewable(), err != nil && (isCertain(err) || policy.Rejected(err)):
+	case err != nil && (isCertain(err) || policy.Rejected(err)):
+		return false
+	case !t.repeatable && (err == nil || !nothingSent(err)):
 		return false
 	default:
-		return t.repeatable || err != nil && nothingSent(err)
+		return t.payload.promise()
 	}
 }
