@@ -1,6 +1,7 @@
 package holdfasthttp_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -256,4 +257,39 @@ func TestContractOfRoundTripper(t *testing.T) {
 			t.Errorf("%v, %v; the failed response was closed %d times", resp, err, body.count()-1)
 		}
 	})
+}
+
+// Rule 3: what a fallback asked another server for stays readable too.
+func TestFallbackFromAnotherServer(t *testing.T) {
+	server, base := serve(t, "HTTP/1.1", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/spare" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		io.WriteString(w, "begin")
+		http.NewResponseController(w).Flush()
+		time.Sleep(20 * time.Millisecond)
+		io.WriteString(w, " end")
+	})
+	spare := fallback.Func(func(ctx context.Context, _ error) (*http.Response, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/spare", nil)
+		if err != nil {
+			return nil, err
+		}
+		return base.RoundTrip(req)
+	})
+	for name, pipeline := range map[string]*holdfast.Pipeline{
+		"outermost":      holdfast.Compose(spare),
+		"under a limit":  holdfast.Compose(spare, timeout.New(time.Minute)),
+		"beside retries": holdfast.Compose(timeout.New(time.Minute), fast(), spare),
+	} {
+		for _, limit := range []time.Duration{0, time.Minute} {
+			t.Run(fmt.Sprintf("%s/Client.Timeout=%v", name, limit), func(t *testing.T) {
+				client := &http.Client{Timeout: limit, Transport: holdfasthttp.NewTransport(base, pipeline)}
+				if got := readAll(t, do(t, client, http.MethodGet, server.URL, nil)); got != "begin end" {
+					t.Errorf("read %q", got)
+				}
+			})
+		}
+	}
 }

@@ -200,7 +200,21 @@ func (t *roundTrip) conclude(value any, err error) (*http.Response, error) {
 // Keep implements [policy.Keeper]: release is run when the body of the response ends.
 func (t *roundTrip) Keep(value any, release func()) bool {
 	b := bodyOf(value)
+	if b == nil {
+		b = t.adopt(value)
+	}
 	return b != nil && b.keep(release)
+}
+
+// adopt makes the body of a response that a fallback got elsewhere, under the context
+// that it was given, one of ours; nil where there is nothing to read.
+func (t *roundTrip) adopt(value any) *body {
+	resp, ok := value.(*http.Response)
+	if !ok || resp == nil || isBodyless(resp, t.request.Method) {
+		return nil
+	}
+	wrapBody(resp, t.request.Method, begin(t.caller, t.caller), 0)
+	return bodyOf(resp)
 }
 
 // Discard implements [policy.Keeper]. It reads what is left of a short body, so that the
