@@ -89,6 +89,9 @@ func Run(ctx context.Context, p *Pipeline, fn func(ctx context.Context) error) e
 // Invoke runs a [policy.Call] of your own under p, such as one that is a
 // [policy.Keeper] or a [policy.Judge]. Functions are run by [Do] and [Run].
 func (p *Pipeline) Invoke(ctx context.Context, call policy.Call) (any, error) {
+	if p == nil || p.handler == nil {
+		panic("holdfast: a nil or zero Pipeline: make it with Compose or Layers")
+	}
 	if p.events.Observed() {
 		return p.observed(ctx, call)
 	}
@@ -161,7 +164,7 @@ type ResultTypeError struct{ Want, Got string }
 
 // Error implements error.
 func (e *ResultTypeError) Error() string {
-	return fmt.Sprintf("holdfast: a policy answered with a %s, want a %s", e.Got, e.Want)
+	return fmt.Sprintf("holdfast: a policy answered with %s, want %s", e.Got, e.Want)
 }
 
 // valueCall and errorCall are functions as a [policy.Call]. Being functions, they are
@@ -173,20 +176,32 @@ type (
 
 func (f valueCall[T]) Invoke(ctx context.Context) (any, error) { return f(ctx) }
 
+// mismatch is the verdict on a policy that answered with a value that is no T. An untyped
+// nil is T's zero value.
+func (valueCall[T]) mismatch(value any) error {
+	if _, ok := value.(T); ok || value == nil {
+		return nil
+	}
+	return &ResultTypeError{Want: reflect.TypeFor[T]().String(), Got: fmt.Sprintf("%T", value)}
+}
+
 func (f errorCall) Invoke(ctx context.Context) (any, error) { return nil, f(ctx) }
 
-// noValue is Do's result where the pipeline's value is no T: the zero value for an
-// untyped nil, else the verdict on the policy that answered.
-func noValue[T any](value any, err error) (T, error) {
-	var zero T
-	if value == nil {
-		return zero, err
+// noValue is Do's result where the pipeline's value is no T.
+func noValue[T any](value any, err error) (zero T, _ error) {
+	return zero, and(err, valueCall[T].mismatch(nil, value))
+}
+
+// and joins two errors, either of which may be nil.
+func and(err, other error) error {
+	switch {
+	case err == nil:
+		return other
+	case other == nil:
+		return err
+	default:
+		return fmt.Errorf("%w; %w", err, other)
 	}
-	mismatch := &ResultTypeError{Want: reflect.TypeFor[T]().String(), Got: fmt.Sprintf("%T", value)}
-	if err != nil {
-		return zero, fmt.Errorf("%w; %w", err, mismatch)
-	}
-	return zero, mismatch
 }
 
 func chain(policies []policy.Policy) *Pipeline {
@@ -217,7 +232,7 @@ func wrapAll(policies []policy.Policy, handler policy.Handler) policy.Handler {
 // keeps from the caller is discarded.
 func (p *Pipeline) observed(ctx context.Context, call policy.Call) (value any, err error) {
 	start, returned, told := policy.SystemClock.Elapsed(), false, false
-	tell := func(outcome policy.Outcome) {
+	tell := func(outcome policy.Outcome, err error) {
 		p.events.Emit(ctx, policy.Event{
 			Kind:     policy.CallDone,
 			Pipeline: p.name,
@@ -229,20 +244,29 @@ func (p *Pipeline) observed(ctx context.Context, call policy.Call) (value any, e
 	defer func() {
 		switch {
 		case !returned:
-			guard.Quiet(func() { tell(policy.Failure) })
+			guard.Quiet(func() { tell(policy.Failure, nil) })
 		case !told:
 			policy.Discard(call, value)
 		}
 	}()
 	value, err = p.handler(ctx, call)
 	returned = true
-	if err != nil && ctx.Err() != nil {
-		tell(policy.Ignored)
-	} else {
-		tell(policy.Judgement(nil, call, value, err))
-	}
+	tell(p.verdict(ctx, call, value, err))
 	told = true
 	return value, err
+}
+
+// verdict is what call.done tells of an outcome: what Do makes of it.
+func (p *Pipeline) verdict(ctx context.Context, call policy.Call, value any, err error) (policy.Outcome, error) {
+	if typed, ok := call.(interface{ mismatch(value any) error }); ok {
+		if mismatch := typed.mismatch(value); mismatch != nil {
+			return policy.Failure, and(err, mismatch)
+		}
+	}
+	if err != nil && ctx.Err() != nil {
+		return policy.Ignored, err
+	}
+	return policy.Judgement(nil, call, value, err), err
 }
 
 // flatten returns p, or what is in it if it is a pipeline.

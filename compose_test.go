@@ -239,7 +239,7 @@ func TestAdvice(t *testing.T) {
 		},
 		{
 			"not even once", holdfast.Compose(second, b, again, timeout.New(2999*time.Millisecond)),
-			[]string{"cannot fit into timeout(2.999s) even once: 3 attempts of 1s take 3s"},
+			[]string{"cannot make all its attempts within timeout(2.999s): 3 of 1s take 3s"},
 		},
 		{"just once", holdfast.Compose(second, b, again, timeout.New(3*time.Second)), nil},
 		{
@@ -247,6 +247,7 @@ func TestAdvice(t *testing.T) {
 			holdfast.Compose(second, bulkhead.New(2, bulkhead.MaxQueue(1)), ratelimit.New(ratelimit.Per(1, 1), 1, ratelimit.MaxWait(1)), slow),
 			[]string{"around bulkhead(2), whose queue", "around ratelimit(1/1ns, burst=1), whose queue"},
 		},
+		{"a wait without a queue", holdfast.Compose(second, bulkhead.New(2, bulkhead.MaxWait(1)), b), []string{"no MaxQueue"}},
 		{"slow calls around what does not wait", holdfast.Compose(second, bulkhead.New(2), slow), nil},
 		{
 			"slow calls around a queue without a wait",
@@ -540,5 +541,44 @@ func TestComposition(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// call.done tells what Do answers, also where a policy answered with another type.
+func TestMismatchIsTold(t *testing.T) {
+	p := holdfast.Compose(fallback.Value("x"))
+	events := policytest.Record(p)
+	_, err := holdfast.Do(t.Context(), p, func(context.Context) (int, error) { return 0, errDown })
+	done := events.Events()[1]
+	if done.Kind != policy.CallDone || done.Outcome != policy.Failure || done.Err == nil || err == nil || done.Err.Error() != err.Error() {
+		t.Errorf("call.done tells %v, %v, and Do answers %v", done.Outcome, done.Err, err)
+	}
+	if want := "holdfast: a policy answered with string, want int"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+func TestNoPipeline(t *testing.T) {
+	for _, p := range []*holdfast.Pipeline{nil, {}} {
+		func() {
+			defer func() {
+				if got, _ := recover().(string); !strings.HasPrefix(got, "holdfast: a nil or zero Pipeline") {
+					t.Errorf("panics with %v", got)
+				}
+			}()
+			holdfast.Run(t.Context(), p, func(context.Context) error { return nil })
+		}()
+	}
+}
+
+func TestLayersBuild(t *testing.T) {
+	p, err := full().Build()
+	if err != nil || p.String() != full().Compose().String() || p.Describe().Name != "checkout" {
+		t.Errorf("built %s, %v", p, err)
+	}
+	short := full()
+	short.Total = timeout.New(time.Millisecond)
+	if p, err := short.Build(); p != nil || err == nil || !strings.Contains(err.Error(), "timeout(1ms) is not longer than timeout(1s)") {
+		t.Errorf("built %v, %v", p, err)
 	}
 }

@@ -109,7 +109,7 @@ func Example_errors() {
 		}
 	}
 	// Output:
-	// payments failed, several times: retry "retry": gave up after 2 attempts in 0s: attempts used up: down
+	// payments failed, several times: retry "retry": gave up after 2 attempts in 0s: down
 	// payments are down, we are not even asking
 }
 

@@ -197,6 +197,9 @@ func (p *Pipeline) Advice() []string {
 		case kindBreaker:
 			advice = append(advice, adviseBreaker(l, inside)...)
 		case kindBulkhead:
+			if l.Param("max_wait").Kind() == slog.KindDuration && !positive(l.Param("max_queue")) {
+				advice = append(advice, fmt.Sprintf("%s has a MaxWait but no MaxQueue: nobody waits in it.", l.label))
+			}
 			if b, ok := first(inside, kindBreaker); ok {
 				advice = append(advice, fmt.Sprintf("%s is outside %s: calls that the open circuit refuses take its slots.",
 					l.label, b.label))
@@ -254,7 +257,7 @@ func adviseTotal(total layer, inside []layer) []string {
 			continue
 		}
 		if need := time.Duration(saturatingProduct(r.attempts(), int64(each))); need > limit {
-			advice = append(advice, fmt.Sprintf("%s cannot fit into %s even once: %d attempts of %s take %s.",
+			advice = append(advice, fmt.Sprintf("%s cannot make all its attempts within %s: %d of %s take %s, without the waits.",
 				r.label, total.label, r.attempts(), each, need))
 		}
 	}

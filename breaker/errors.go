@@ -26,7 +26,7 @@ func (e *CircuitOpenError) Error() string {
 	if e.State == Isolated {
 		return fmt.Sprintf("breaker %q: circuit isolated", e.Name)
 	}
-	return fmt.Sprintf("breaker %q: circuit %s, retry in %s", e.Name, e.State, e.RetryIn)
+	return fmt.Sprintf("breaker %q: circuit %s, retry in %s", e.Name, e.State, max(e.RetryIn.Round(time.Millisecond), time.Millisecond))
 }
 
 // Is reports true for [ErrOpen] and [policy.ErrRejected].

@@ -37,6 +37,9 @@ func (s State) String() string {
 	}
 }
 
+// MarshalText has JSON show the state as String does.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // machine is the state machine of a circuit: each method maps the state, an event and
 // the time to a new state. It is pure: it holds no lock, reads no clock and calls
 // nobody. Times are elapsed time; one from before the last is taken as the last.

@@ -1,6 +1,9 @@
 package policy
 
-import "log/slog"
+import (
+	"log/slog"
+	"strconv"
+)
 
 // A Description tells people, and Compose, what a policy is and how it is set.
 type Description struct {
@@ -18,6 +21,23 @@ func (d Description) Param(key string) slog.Value {
 		}
 	}
 	return slog.Value{}
+}
+
+// LogValue has package slog show the settings by name, and the layers in order.
+func (d Description) LogValue() slog.Value {
+	attrs := []slog.Attr{slog.String("kind", d.Kind)}
+	if d.Name != "" {
+		attrs = append(attrs, slog.String("name", d.Name))
+	}
+	attrs = append(attrs, d.Params...)
+	if len(d.Layers) > 0 {
+		layers := make([]slog.Attr, len(d.Layers))
+		for i, layer := range d.Layers {
+			layers[i] = slog.Any(strconv.Itoa(i+1), layer)
+		}
+		attrs = append(attrs, slog.Attr{Key: "layers", Value: slog.GroupValue(layers...)})
+	}
+	return slog.GroupValue(attrs...)
 }
 
 // A Describer can describe itself. Every policy of Holdfast does.

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -47,9 +48,42 @@ type Event struct {
 	From, To string        // states
 }
 
+// LogValue has package slog show the fields that apply, by name.
+func (e Event) LogValue() slog.Value {
+	attrs := []slog.Attr{slog.String("kind", string(e.Kind))}
+	text := func(key, value string) {
+		if value != "" {
+			attrs = append(attrs, slog.String(key, value))
+		}
+	}
+	text("pipeline", e.Pipeline)
+	text("policy", e.Policy)
+	text("name", e.Name)
+	if e.Attempt > 0 {
+		attrs = append(attrs, slog.Int("attempt", e.Attempt))
+	}
+	if e.Outcome != 0 {
+		text("outcome", e.Outcome.String())
+	}
+	text("from", e.From)
+	text("to", e.To)
+	text("reason", e.Reason)
+	if e.Err != nil {
+		text("err", e.Err.Error())
+	}
+	if e.Duration > 0 {
+		attrs = append(attrs, slog.Duration("duration", e.Duration))
+	}
+	if e.Delay > 0 {
+		attrs = append(attrs, slog.Duration("delay", e.Delay))
+	}
+	return slog.GroupValue(attrs...)
+}
+
 // An Observer is told events, on the goroutine of the call that caused them and
 // with its ctx. It must be safe for concurrent use, and quick: the call waits for it.
-// No lock is held, so it may call back into the policy.
+// No lock is held, so it may call back into the policy. Its panic harms no policy and
+// hides no event from others, but reaches the caller in place of the call's result.
 type Observer interface {
 	Observe(ctx context.Context, e Event)
 }

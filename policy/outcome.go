@@ -17,9 +17,11 @@ const (
 	Ignored // says nothing about the dependency
 )
 
-// String returns "success", "failure", "ignored", or "outcome(n)" for any other.
+// String returns "success", "failure", "ignored", "none" for 0, or "outcome(n)".
 func (o Outcome) String() string {
 	switch o {
+	case 0:
+		return "none"
 	case Success:
 		return "success"
 	case Failure:
@@ -30,6 +32,9 @@ func (o Outcome) String() string {
 		return fmt.Sprintf("outcome(%d)", uint8(o))
 	}
 }
+
+// MarshalText has JSON show the outcome as String does.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
 // A Classifier decides what an outcome says. It must be safe for concurrent use;
 // no lock is held while it runs. A zero Outcome is taken as what err alone says:

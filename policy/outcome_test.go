@@ -14,7 +14,7 @@ const unknown policy.Outcome = 0
 
 func TestOutcomeString(t *testing.T) {
 	for outcome, want := range map[policy.Outcome]string{
-		policy.Success: "success", policy.Failure: "failure", policy.Ignored: "ignored", 0: "outcome(0)", 9: "outcome(9)",
+		policy.Success: "success", policy.Failure: "failure", policy.Ignored: "ignored", 0: "none", 9: "outcome(9)",
 	} {
 		if got := outcome.String(); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -23,7 +23,7 @@ type ExceededError struct {
 
 // Error names the limiter and the wait.
 func (e *ExceededError) Error() string {
-	return fmt.Sprintf("ratelimit %q: rate exceeded, retry in %v", e.Name, e.RetryIn)
+	return fmt.Sprintf("ratelimit %q: rate exceeded, retry in %v", e.Name, max(e.RetryIn.Round(time.Millisecond), time.Millisecond))
 }
 
 // Is reports a match with [ErrExceeded] and [policy.ErrRejected].

@@ -49,8 +49,8 @@ func (e *ExhaustedError) Error() string {
 	if e.Attempts == 1 {
 		attempts = "attempt"
 	}
-	s := fmt.Sprintf("retry %q: gave up after %d %s in %v", e.Name, e.Attempts, attempts, e.Elapsed)
-	if e.Cause != nil {
+	s := fmt.Sprintf("retry %q: gave up after %d %s in %v", e.Name, e.Attempts, attempts, e.Elapsed.Round(time.Microsecond))
+	if e.Cause != nil && e.Cause != ErrAttempts { // which are told
 		s += ": " + reason(e.Cause)
 	}
 	if e.Last != nil {

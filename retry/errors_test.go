@@ -16,7 +16,7 @@ func TestExhaustedErrorMessage(t *testing.T) {
 	}{
 		{
 			&retry.ExhaustedError{Name: "x", Attempts: 3, Elapsed: time.Second, Cause: retry.ErrAttempts, Last: errCall},
-			`retry "x": gave up after 3 attempts in 1s: attempts used up: call failed`,
+			`retry "x": gave up after 3 attempts in 1s: call failed`,
 		},
 		{
 			&retry.ExhaustedError{Name: "x", Attempts: 1, Cause: &open{}, Last: errCall},
