@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,40 +18,6 @@ import (
 	"github.com/holdfast-go/holdfast/retry"
 	"github.com/holdfast-go/holdfast/timeout"
 )
-
-type receipt struct{ ID string }
-
-// client stands for what asks the dependency.
-var client = struct {
-	Charge func(ctx context.Context, order string) (*receipt, error)
-}{
-	Charge: func(context.Context, string) (*receipt, error) { return &receipt{"r-1"}, nil },
-}
-
-// Once per dependency, where the application is put together.
-var payments = holdfast.Layers{
-	Timeout:  timeout.New(time.Second),                          // each attempt
-	Bulkhead: bulkhead.New(20),                                  // attempts at once
-	Breaker:  breaker.New("payments"),                           // shared by all pipelines that call payments
-	Retry:    retry.New(retry.Attempts(3)),                      // with backoff and jitter
-	Total:    timeout.New(5*time.Second, timeout.Name("total")), // retries and waits included
-}.Compose()
-
-// For every call.
-func charge(ctx context.Context, order string) (*receipt, error) {
-	return holdfast.Do(ctx, payments, func(ctx context.Context) (*receipt, error) {
-		return client.Charge(ctx, order)
-	})
-}
-
-func Example() {
-	r, err := charge(context.Background(), "order-7")
-	fmt.Println(r.ID, err)
-	fmt.Println(payments)
-	// Output:
-	// r-1 <nil>
-	// timeout(5s) → retry(attempts=3) → breaker("payments") → bulkhead(20) → timeout(1s) → call
-}
 
 func ExampleLayers() {
 	pipeline := holdfast.Layers{
@@ -78,15 +46,40 @@ func ExamplePipeline_Advice() {
 }
 
 func ExamplePipeline_Subscribe() {
-	pipeline := holdfast.Compose(breaker.New("payments", breaker.ConsecutiveFailures(1))).Named("checkout")
+	pipeline := holdfast.Compose(breaker.New("payments", breaker.ConsecutiveFailures(1)))
 	pipeline.Subscribe(policy.ObserverFunc(func(_ context.Context, e policy.Event) {
-		fmt.Println(e.Kind, e.Pipeline, e.Name, e.Reason)
+		fmt.Println(e.Kind, e.Policy, e.Name, e.Err)
 	}))
 
 	holdfast.Run(context.Background(), pipeline, func(context.Context) error { return errDown })
 	// Output:
-	// circuit.state_changed  payments failures in a row: 1
-	// call.done checkout
+	// circuit.state_changed breaker payments <nil>
+	// call.done   down
+}
+
+// An observer that logs. Package slog knows how to show events and descriptions.
+func ExamplePipeline_Describe() {
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: withoutTime}))
+	pipeline := holdfast.Compose(timeout.New(time.Second), retry.New(retry.Attempts(2), retry.Constant(0))).Named("checkout")
+	logger.Info("pipeline", "pipeline", pipeline.Describe())
+	pipeline.Subscribe(policy.ObserverFunc(func(ctx context.Context, e policy.Event) {
+		if e.Kind == policy.RetryScheduled {
+			logger.WarnContext(ctx, "trouble", "event", e)
+		}
+	}))
+
+	holdfast.Run(context.Background(), pipeline, func(context.Context) error { return errDown })
+	// Output:
+	// level=INFO msg=pipeline pipeline.kind=pipeline pipeline.name=checkout pipeline.layers.1.kind=retry pipeline.layers.1.name=retry pipeline.layers.1.attempts=2 pipeline.layers.1.backoff=constant pipeline.layers.1.base=0s pipeline.layers.1.max=0s pipeline.layers.1.jitter=none pipeline.layers.1.max_retry_after=1m0s pipeline.layers.2.kind=timeout pipeline.layers.2.name=timeout pipeline.layers.2.limit=1s pipeline.layers.2.abandon=false
+	// level=WARN msg=trouble event.kind=retry.scheduled event.policy=retry event.name=retry event.attempt=1 event.outcome=failure event.err=down
+}
+
+// withoutTime keeps the output of examples the same.
+func withoutTime(_ []string, a slog.Attr) slog.Attr {
+	if a.Key == slog.TimeKey {
+		return slog.Attr{}
+	}
+	return a
 }
 
 // The errors of a pipeline, told apart.
