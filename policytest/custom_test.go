@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/breaker"
 	"github.com/holdfast-go/holdfast/policy"
 	"github.com/holdfast-go/holdfast/policytest"
 	"github.com/holdfast-go/holdfast/retry"
@@ -53,7 +55,7 @@ type Shedder struct {
 	events  policy.Events
 }
 
-// NewShedder makes a Shedder that refuses from limit running calls on.
+// NewShedder makes a Shedder that refuses them from limit running calls on.
 func NewShedder(limit int) *Shedder { return &Shedder{limit: int64(limit)} }
 
 // Wrap implements policy.Policy.
@@ -62,10 +64,10 @@ func (s *Shedder) Wrap(next policy.Handler) policy.Handler {
 		if err := policy.ContextError(ctx); err != nil {
 			return nil, err
 		}
-		if s.running.Load() >= s.limit && !important(ctx) {
+		if s.running.Add(1) > s.limit && !important(ctx) { // first add, then look: others come at the same time
+			s.running.Add(-1)
 			return nil, s.refuse(ctx)
 		}
-		s.running.Add(1)
 		defer s.running.Add(-1) // whether the call returns, panics, or ends its goroutine
 		return next(ctx, call)
 	}
@@ -124,9 +126,43 @@ func TestShedder(t *testing.T) {
 	})
 }
 
+// However many come at once, the limit holds, and is back afterwards.
+func TestShedderLimitIsHard(t *testing.T) {
+	const limit = 10
+	shedder := NewShedder(limit)
+	handler := shedder.Wrap(policy.Invoke)
+	var running, most atomic.Int64
+	call := policy.CallFunc(func(context.Context) (any, error) {
+		n := running.Add(1)
+		defer running.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		runtime.Gosched()
+		return nil, nil
+	})
+	var calls sync.WaitGroup
+	for range 1000 {
+		calls.Go(func() {
+			for range 10 {
+				handler(t.Context(), call)
+			}
+		})
+	}
+	calls.Wait()
+	if most.Load() > limit || shedder.running.Load() != 0 {
+		t.Errorf("%d ran at once, want at most %d; %d are left", most.Load(), limit, shedder.running.Load())
+	}
+}
+
 func Example_describe() {
-	fmt.Println(holdfast.Compose(NewShedder(100), retry.New()))
-	// Output: retry(attempts=3) → shed → call
+	pipeline := holdfast.Compose(
+		timeout.New(time.Second),
+		NewShedder(100), // where a bulkhead would stand
+		breaker.New("payments"),
+		retry.New(),
+	)
+	fmt.Println(pipeline)
+	// Output: retry(attempts=3) → breaker("payments") → shed → timeout(1s) → call
 }
 
 // Slots lets a number of calls run at once, until their work has ended.
