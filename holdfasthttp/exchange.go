@@ -15,11 +15,14 @@ import (
 // it does not know. If the channel is first, policies would take its error for the
 // server's. Unwatch is nil where there is nothing to watch.
 func callerOf(req *http.Request) (ctx context.Context, unwatch func()) {
-	ended := req.Cancel //lint:ignore SA1019 http.Client uses it
-	if ended == nil {
+	if req.Cancel == nil { //lint:ignore SA1019 http.Client uses it
 		return req.Context(), nil
 	}
-	ctx, cancel := context.WithCancel(req.Context())
+	return endingWith(req.Context(), req.Cancel) //lint:ignore SA1019 as above
+}
+
+func endingWith(parent context.Context, ended <-chan struct{}) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
 	go func() {
 		select {
 		case <-ended:
@@ -32,16 +35,16 @@ func callerOf(req *http.Request) (ctx context.Context, unwatch func()) {
 	return ctx, cancel
 }
 
-// An exchange is the context of one request and its response. It ends with the
-// attempt until the header is there, and with the caller afterwards, so that no policy's
-// timeout cuts the body. Whoever reads the body ends it.
+// An exchange is the context of one request and its response. It ends with the caller,
+// and until the header is there with the attempt, so that no policy's timeout cuts the
+// body. Whoever reads the body ends it.
 type exchange struct {
 	ctx     context.Context // the request's
 	attempt context.Context // as the policies gave it
 	caller  context.Context
 	until   context.Context // whose end is the exchange's: the attempt, later the caller
 	cancel  context.CancelCauseFunc
-	unhook  func() bool // from the attempt's end, later from the caller's; nil where both are one
+	unhook  func() bool // from the attempt's end; nil where that is the caller's
 }
 
 func begin(attempt, caller context.Context) *exchange {
@@ -50,7 +53,7 @@ func begin(attempt, caller context.Context) *exchange {
 		x.ctx, x.cancel = context.WithCancelCause(attempt)
 		return x
 	}
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(attempt))
+	ctx, cancel := context.WithCancelCause(caller)
 	x.ctx, x.cancel = &attemptContext{ctx, attempt}, cancel
 	x.unhook = context.AfterFunc(attempt, func() { cancel(policy.ContextError(attempt)) })
 	return x
@@ -59,14 +62,10 @@ func begin(attempt, caller context.Context) *exchange {
 // establish is called when the header is there. It reports false where the attempt has
 // ended before.
 func (x *exchange) establish() bool {
-	if x.unhook == nil {
-		return true
-	}
-	if !x.unhook() {
+	if x.unhook != nil && !x.unhook() {
 		return false
 	}
 	x.until = x.caller
-	x.unhook = context.AfterFunc(x.caller, func() { x.cancel(policy.ContextError(x.caller)) })
 	return true
 }
 
@@ -92,8 +91,8 @@ func (x *exchange) explain(err error) error {
 	}
 }
 
-// attemptContext is a standard context with the attempt's deadline, which package net
-// divides among the addresses of a host.
+// attemptContext is a standard context below the caller's, with the attempt's values, and
+// its deadline, which package net divides among the addresses of a host.
 type attemptContext struct {
 	context.Context
 
@@ -101,3 +100,10 @@ type attemptContext struct {
 }
 
 func (c *attemptContext) Deadline() (time.Time, bool) { return c.attempt.Deadline() }
+
+func (c *attemptContext) Value(key any) any {
+	if _, ok := key.(*int); ok { // package context looks for what ends its children
+		return c.Context.Value(key)
+	}
+	return c.attempt.Value(key)
+}

@@ -79,6 +79,7 @@ type body struct {
 	mu       sync.Mutex // guards the fields below
 	ended    bool
 	releases []func()
+	room     [2]func() // for those of a timeout and a bulkhead
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -128,6 +129,9 @@ func (b *body) keep(release func()) bool {
 	defer b.mu.Unlock()
 	if b.ended {
 		return false
+	}
+	if b.releases == nil {
+		b.releases = b.room[:0]
 	}
 	b.releases = append(b.releases, release)
 	return true

@@ -22,22 +22,28 @@ func WithTimeout(ctx context.Context, clock Clock, d time.Duration, cause error)
 		return context.WithCancel(ctx)
 	}
 
-	// Not below ctx: its deadline is another clock's, and would count as sooner.
-	expired, free := context.WithTimeoutCause(context.WithoutCancel(ctx), 0, cause)
 	r := &relay{Context: ctx, done: make(chan struct{})}
 	child, cancel := context.WithCancel(r)
 	c := &clockContext{Context: child, relay: r, clock: clock, end: saturated(clock.Elapsed(), d)}
 	stop := context.AfterFunc(ctx, r.follow)
-	timer := clock.AfterFunc(d, func() { r.finish(expired) })
+	expire := func() { r.finish(expired(ctx, cause)) }
+	timer := clock.AfterFunc(d, expire)
 	if r.follow(); d <= 0 {
-		r.finish(expired) // now, whenever the timer comes to it
+		expire() // now, whenever the timer comes to it
 	}
 	return c, func() {
 		timer.Stop()
 		stop()
 		cancel()
-		free()
 	}
+}
+
+// expired is a context ended by a deadline. It is not below ctx, whose own deadline is
+// another clock's, and would count as sooner.
+func expired(ctx context.Context, cause error) context.Context {
+	ended, free := context.WithTimeoutCause(context.WithoutCancel(ctx), 0, cause)
+	free()
+	return ended
 }
 
 func saturated(elapsed, d time.Duration) time.Duration {
