@@ -156,3 +156,48 @@ func TestKeepAnswers(t *testing.T) {
 type panickingKeeper struct{ *owner }
 
 func (k *panickingKeeper) Keep(any, func()) bool { panic(errors.New("keep")) }
+
+// A late value that the panic of an observer keeps from the caller is discarded, with
+// all that was kept for it: a slot of a bulkhead, say.
+func TestObserverPanicsOnLateValue(t *testing.T) {
+	clock := &timerless{Clock: policytest.NewClock(time.Unix(1e9, 0))} // an abandonable call is waited for
+	for name, opts := range map[string][]timeout.Option{
+		"bound":                  {timeout.Clock(clock)},
+		"abandonable":            {timeout.Clock(clock), timeout.Abandon()},
+		"abandoned, with timers": {timeout.Abandon()},
+	} {
+		for _, err := range []error{nil, errCall} {
+			for _, keeps := range []bool{false, true} {
+				bubbled(t, name, func(t *testing.T) {
+					p := timeout.New(50*ms, opts...)
+					p.Subscribe(policy.ObserverFunc(func(context.Context, policy.Event) { panic("observer") }))
+					var ctx context.Context
+					call := &owner{value: "body", err: err, keeps: keeps, invoke: func(c context.Context) {
+						ctx = c
+						clock.Advance(time.Hour)
+						time.Sleep(time.Hour)
+					}}
+					freed := 0
+					handler := p.Wrap(func(ctx context.Context, c policy.Call) (any, error) {
+						value, err := c.Invoke(ctx)
+						c.(policy.Keeper).Keep(value, func() { freed++ })
+						return value, err
+					})
+					func() {
+						defer func() {
+							if got := recover(); got != "observer" {
+								t.Errorf("recovered %v, want the observer's", got)
+							}
+						}()
+						handler(t.Context(), call)
+					}()
+					time.Sleep(time.Hour)
+					synctest.Wait()
+					if len(call.discarded) != 1 || ctx.Err() == nil || keeps && freed != 1 {
+						t.Errorf("discarded %v, ctx %v, freed %d", call.discarded, ctx.Err(), freed)
+					}
+				})
+			}
+		}
+	}
+}

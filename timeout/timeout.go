@@ -113,8 +113,21 @@ func (t *Timeout) conclude(c *callContext, call policy.Call, value any, err erro
 		outcome = policy.Failure
 		err = t.verdict(cause, err)
 	}
-	t.tell(c, policy.Event{Kind: policy.TimeoutExceeded, Outcome: outcome, Err: err})
+	t.tellBefore(c, call, value, policy.Event{Kind: policy.TimeoutExceeded, Outcome: outcome, Err: err})
 	return value, err
+}
+
+// tellBefore emits an event before value is returned. A value that the panic of an
+// observer keeps from the caller is discarded.
+func (t *Timeout) tellBefore(c *callContext, call policy.Call, value any, e policy.Event) {
+	told := false
+	defer func() {
+		if !told {
+			policy.Discard(call, value)
+		}
+	}()
+	t.tell(c, e)
+	told = true
 }
 
 // broken is conclude for a call that did not return.
