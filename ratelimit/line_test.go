@@ -225,19 +225,19 @@ func TestClockPassesSeveralTurns(t *testing.T) {
 }
 
 // A waiter whose ctx is done when its token comes costs nothing: the token is the next
-// one's, at once.
+// one's, at once, whether the waiter has noticed yet or not.
 func TestTokenForOneWhoHasLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := policytest.NewClock(time.Now())
 		l := ratelimit.New(ratelimit.Per(10, time.Second), 1, ratelimit.Clock(clock))
 		l.Allow()
 		ctx, cancel := context.WithCancel(t.Context())
+		clock.AfterFunc(100*ms, cancel) // just before the limiter's own timer
 		errs := make(chan error, 2)
 		for _, ctx := range []context.Context{ctx, t.Context()} {
 			go func() { errs <- l.Wait(ctx) }()
 			synctest.Wait()
 		}
-		clock.AfterFunc(100*ms, cancel) // after the limiter's own timer
 		clock.Advance(100 * ms)
 		if err := <-errs; !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v, want the cancellation", err)
