@@ -36,11 +36,12 @@ type Bench struct {
 
 // open starts the services of a part. The caller must call close.
 func open(pace Pace, part Part, answered func()) (*Bench, error) {
-	config := lab.Config{Slow: pace.Of(part.slow()), ChargeOptions: part.chargeOptions()}
-	if part.Protection != nil {
-		config.Charge, config.Ask = part.Protection(pace), asking(pace)
-	}
-	services, err := lab.Start(config)
+	services, err := lab.Start(lab.Config{
+		Slow:          pace.Of(part.slow()),
+		Charge:        part.charging(pace),
+		ChargeOptions: part.chargeOptions(),
+		Ask:           part.asking(pace),
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ type Check struct {
 	Name      string `json:"name"`
 	Measured  string `json:"measured"`
 	Expected  string `json:"expected,omitempty"`
-	Documents string `json:"documents,omitempty"` // what the documents measured, or foretell
+	Documents string `json:"documents,omitempty"` // what others report: see theirs
 	OK        bool   `json:"ok"`
 }
 
@@ -24,6 +24,10 @@ func (c Check) In(part string) Check {
 	c.Name = part + ": " + c.Name
 	return c
 }
+
+// theirs marks words of what others report, which differ from those of the lab for the
+// same thing.
+func theirs(words string) string { return fmt.Sprintf("%q (their word)", words) }
 
 func fact(name, measured, documents string) Check {
 	return Check{Name: name, Measured: measured, Documents: documents, OK: true}

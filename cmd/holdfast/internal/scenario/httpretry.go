@@ -13,10 +13,12 @@ import (
 func httpRetry() Scenario {
 	return Scenario{
 		Name:  "http-retry",
-		Shows: "3 of 10 requests fail, up to 3 attempts: what is repeated over HTTP, and what to repeat all costs",
+		Shows: "3 of 10 requests fail, up to 3 attempts: what a retry repeats over HTTP, and what it costs to repeat all",
+		Note: "Half of the failures have charged, and only the answer was lost: hence a POST is repeated only if it has an\n" +
+			"Idempotency-Key, or with RetryAll, which charges twice.",
 		Takes: 4 * time.Second,
 		Parts: []Part{
-			flaky("GET", Part{}, (*Bench).askInTurn),
+			flaky("GET", Part{Asks: true}, (*Bench).askInTurn),
 			flaky("POST", Part{}, (*Bench).sendInTurn),
 			flaky("POST with a key", Part{Idempotent: true}, (*Bench).sendInTurn),
 			flaky("POST, RetryAll", Part{Reckless: true}, (*Bench).sendInTurn),

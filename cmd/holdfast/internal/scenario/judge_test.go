@@ -97,7 +97,7 @@ func good() map[string][]Measured {
 		},
 		"timeline": one(timelined()),
 		"slow-provider": {
-			{Part: "nothing", Pace: 1, MaxInFlight: 1000},
+			{Part: "no protection", Pace: 1, MaxInFlight: 1000},
 			{Part: "timeout", Pace: 1, MaxInFlight: 200},
 			{Part: "everything", Pace: 1, MaxInFlight: 20, Orders: numbered(timedOut(24), refusedOrders(976))},
 		},
@@ -261,7 +261,7 @@ func TestEveryCheckCanFail(t *testing.T) {
 			"timeline", func(p []Measured) { p[0].Orders[0].Answer.Calls = 0 },
 			[]string{"request  1 at    0 ms", "received while Payment was down"},
 		},
-		{"slow-provider", func(p []Measured) { p[0].MaxInFlight = 899 }, []string{"nothing: calls in flight"}},
+		{"slow-provider", func(p []Measured) { p[0].MaxInFlight = 899 }, []string{"no protection: calls in flight"}},
 		{"slow-provider", func(p []Measured) { p[1].MaxInFlight = 301 }, []string{"timeout: calls in flight"}},
 		{"slow-provider", func(p []Measured) { p[2].MaxInFlight = 21 }, []string{"everything: calls in flight"}},
 		{
@@ -320,6 +320,24 @@ func TestEveryLineOfTheTimelineCanFail(t *testing.T) {
 		if got := failures(judge(t, "timeline", parts)); len(got) < len(story)-i {
 			t.Errorf("only %d answers: failed %q", i, got)
 		}
+	}
+}
+
+func TestExamSaysWhatTheNaiveServiceMustFail(t *testing.T) {
+	var got []string
+	for _, c := range judge(t, "check", good()["check"])[5:] {
+		got = append(got, c.Expected)
+	}
+	want := []string{"must fail: ≤ 6", "must pass: < 50 ms", "must fail: open", "must pass: PAID", "must fail: closed"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestAnswersAtOnceAreCounted(t *testing.T) {
+	m := Measured{Pace: 1, Orders: numbered(timedOut(9), refusedOrders(11))}
+	if got := summary(Part{}, m).AnsweredAtOnce; got != 11 {
+		t.Errorf("%d, want 11", got)
 	}
 }
 

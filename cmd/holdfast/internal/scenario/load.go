@@ -13,13 +13,13 @@ func loads() []Scenario {
 	return []Scenario{
 		{
 			Name:  "slow-provider",
-			Shows: "200 orders a second for 5 s, Payment answers after 20 s: what piles up",
+			Shows: "Payment answers after 20 s, 200 orders a second for 5 s, three protections: what piles up",
 			Takes: 32 * time.Second,
 			// The third has to be fast, so it is over before the first begins: a thousand
 			// calls that hang on are slow to collect garbage around. The second runs while
 			// the first does nothing but wait.
 			Parts: []Part{
-				slowProvider("nothing", 6500*time.Millisecond, nil),
+				slowProvider("no protection", 6500*time.Millisecond, nil),
 				slowProvider("timeout", 12500*time.Millisecond, timeoutOnly),
 				slowProvider("timeout, bulkhead, breaker", 0, withBulkhead(20)),
 			},
@@ -27,7 +27,8 @@ func loads() []Scenario {
 		},
 		{
 			Name:  "thousand",
-			Shows: "1000 orders, Payment down for the middle third, the full pipeline: every customer is answered",
+			Shows: "Payment down for the middle third of 1000 orders, all policies: every customer is answered",
+			Note:  "The breaker judges the last 10 calls and opens for 1 s.",
 			Takes: 10 * time.Second,
 			Parts: []Part{{
 				Idempotent: true, Protection: everything,
@@ -49,9 +50,9 @@ func slowProvider(name string, after time.Duration, protection protection) Part 
 func judgeSlowProvider(parts []Measured) []Check {
 	all := parts[2]
 	return []Check{
-		between("calls in flight", parts[0].MaxInFlight, 900, 1000, "towards 4000 (in 20 s)").In(parts[0].Part),
+		between("calls in flight", parts[0].MaxInFlight, 900, 1000, "towards 4000, in 20 s of it").In(parts[0].Part),
 		between("calls in flight", parts[1].MaxInFlight, 150, 300, "around 200").In(parts[1].Part),
-		atMost("calls in flight", all.MaxInFlight, 20, "never fills").In(all.Part),
+		atMost("calls in flight", all.MaxInFlight, 20, "foretold not to pile up").In(all.Part),
 		atLeast(fmt.Sprintf("answered in < %s", show(atOnce)), quick(all.Orders), 950, "").In(all.Part),
 		fact("received by Payment", fmt.Sprintf("%d, %d, %d", parts[0].Received(), parts[1].Received(), all.Received()), ""),
 	}

@@ -12,7 +12,7 @@ func protected() []Scenario {
 	return []Scenario{
 		{
 			Name:  "timeout-slow",
-			Shows: "a timeout of 1 s, Payment slow, an order every 200 ms: nobody waits long, all hit it",
+			Shows: "Payment slow, an order every 200 ms, a timeout: nobody waits long, but all hit it",
 			Takes: 9 * time.Second,
 			Parts: []Part{{
 				Mode: payment.Slow, Protection: timeoutOnly,
@@ -21,7 +21,7 @@ func protected() []Scenario {
 			Judge: func(parts []Measured) []Check {
 				m := parts[0]
 				return []Check{
-					answers(m, "20 timed out"),
+					answers(m, "20 "+theirs("timed out")),
 					waited(m, time.Second, 1500*time.Millisecond, "1.00 s – 1.04 s"),
 					equal("received by Payment", m.Received(), 20, "20"),
 				}
@@ -29,7 +29,7 @@ func protected() []Scenario {
 		},
 		{
 			Name:  "breaker-slow",
-			Shows: "and a breaker, Payment slow, an order every 200 ms: it learns, and refuses at once",
+			Shows: "Payment slow, an order every 200 ms, a timeout and a breaker: it learns, then refuses at once",
 			Takes: 7 * time.Second,
 			Parts: []Part{{
 				Mode: payment.Slow, Protection: timeoutAndBreaker,
@@ -38,7 +38,7 @@ func protected() []Scenario {
 			Judge: func(parts []Measured) []Check {
 				m := parts[0]
 				return []Check{
-					answers(m, "20 unavailable"),
+					answers(m, "20 "+theirs("unavailable")),
 					between("received by Payment", m.Received(), 8, 12, "11"),
 					refused(m, 20-m.Received(), "9 in about 3 ms"),
 					is("circuit", m.State(0), "open", "open"),
@@ -47,7 +47,7 @@ func protected() []Scenario {
 		},
 		{
 			Name:  "breaker-down",
-			Shows: "the same, Payment down, an order every 100 ms: five tell enough",
+			Shows: "Payment down, an order every 100 ms, a timeout and a breaker: five failures tell enough",
 			Takes: 2 * time.Second,
 			Parts: []Part{{
 				Mode: payment.Down, Protection: timeoutAndBreaker,
@@ -56,7 +56,7 @@ func protected() []Scenario {
 			Judge: func(parts []Measured) []Check {
 				m := parts[0]
 				return []Check{
-					answers(m, "20 unavailable"),
+					answers(m, "20 "+theirs("unavailable")),
 					equal("received by Payment", m.Received(), 5, "5"),
 					refused(m, 15, "15, all in ≤ 42 ms"),
 				}
@@ -64,13 +64,13 @@ func protected() []Scenario {
 		},
 		{
 			Name:  "burst",
-			Shows: "the same, Payment slow, 20 orders at once: a breaker has nothing to judge yet",
+			Shows: "Payment slow, 20 orders at once, a timeout and a breaker: a breaker has nothing to judge yet",
 			Takes: 5 * time.Second,
 			Parts: []Part{{Mode: payment.Slow, Protection: timeoutAndBreaker, Orders: 20}},
 			Judge: func(parts []Measured) []Check {
 				m := parts[0]
 				return []Check{
-					answers(m, "20 unavailable"),
+					answers(m, "20 "+theirs("unavailable")),
 					equal("received by Payment", m.Received(), 20, "20"),
 					fact("slowest order", show(m.Slowest()), "1.05 s"),
 				}
@@ -78,7 +78,7 @@ func protected() []Scenario {
 		},
 		{
 			Name:  "bulkhead-burst",
-			Shows: "and a bulkhead of 5, Payment slow, 20 orders at once: it holds back the burst",
+			Shows: "Payment slow, 20 orders at once, a timeout, a breaker and a bulkhead of 5: 15 are held back",
 			Takes: 5 * time.Second,
 			Parts: []Part{{Mode: payment.Slow, Protection: withBulkhead(5), Orders: 20}},
 			Judge: func(parts []Measured) []Check {
@@ -92,7 +92,7 @@ func protected() []Scenario {
 		},
 		{
 			Name:  "one-failure",
-			Shows: "a breaker without MinimumCalls, one failure, then Payment is well: why the option exists",
+			Shows: "one failure, then Payment is well, a breaker with MinimumCalls(1): one unlucky call shuts everybody out",
 			Takes: 600 * time.Millisecond,
 			Parts: []Part{{
 				Mode: payment.Down, Protection: hairTrigger,

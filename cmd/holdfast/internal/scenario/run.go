@@ -14,6 +14,7 @@ import (
 type Result struct {
 	Scenario  string    `json:"scenario"`
 	Shows     string    `json:"shows"`
+	Note      string    `json:"note,omitempty"`
 	OK        bool      `json:"ok"`
 	Error     string    `json:"error,omitempty"` // why it could not be run to its end
 	Speed     float64   `json:"speed"`
@@ -24,14 +25,16 @@ type Result struct {
 	Checks    []Check   `json:"checks"`
 }
 
-// A Summary is what was counted in a part. Times are unscaled, except the time within
-// which orders were refused.
+// A Summary is what was counted in a part. Times are unscaled, except those within
+// which orders were refused, or answered at once.
 type Summary struct {
 	Part             string         `json:"part,omitempty"`
+	Pipeline         string         `json:"pipeline"` // see Part.Pipeline
 	Orders           int            `json:"orders"`
 	Answers          map[string]int `json:"answers"`
 	FastestMS        float64        `json:"fastestMs"`
 	SlowestMS        float64        `json:"slowestMs"`
+	AnsweredAtOnce   int            `json:"answeredAtOnce"` // in less than 50 ms, really
 	Refused          int            `json:"refused"`
 	SlowestRefusalMS float64        `json:"slowestRefusalRealMs"`
 	Received         int            `json:"received"`
@@ -45,7 +48,7 @@ type Summary struct {
 // several goroutines. The error is ctx's, if that ended the run; whatever else goes
 // wrong is in the result.
 func Run(ctx context.Context, s Scenario, pace Pace, answered func()) (Result, error) {
-	result := Result{Scenario: s.Name, Shows: s.Shows, Speed: float64(pace), Runs: 1}
+	result := Result{Scenario: s.Name, Shows: s.Shows, Note: s.Note, Speed: float64(pace), Runs: 1}
 	start, watch := time.Now(), watchStalls()
 	parts, err := runParts(ctx, s.Parts, pace, answered)
 	result.StalledMS = watch.stop().Milliseconds()
@@ -57,8 +60,8 @@ func Run(ctx context.Context, s Scenario, pace Pace, answered func()) (Result, e
 		result.Error = err.Error()
 		return result, nil
 	}
-	for _, m := range parts {
-		result.Parts = append(result.Parts, summary(m))
+	for i, m := range parts {
+		result.Parts = append(result.Parts, summary(s.Parts[i], m))
 	}
 	result.Checks = s.Judge(parts)
 	result.OK = allOK(result.Checks)
@@ -102,14 +105,16 @@ func runPart(ctx context.Context, pace Pace, part Part, answered func()) (Measur
 	return b.run(ctx)
 }
 
-func summary(m Measured) Summary {
+func summary(p Part, m Measured) Summary {
 	refused := m.Refused()
 	return Summary{
 		Part:             m.Part,
+		Pipeline:         p.Pipeline(),
 		Orders:           len(m.Orders),
 		Answers:          m.Statuses(),
 		FastestMS:        milliseconds(m.Fastest()),
 		SlowestMS:        milliseconds(m.Slowest()),
+		AnsweredAtOnce:   quick(m.Orders),
 		Refused:          len(refused),
 		SlowestRefusalMS: milliseconds(slowest(refused)),
 		Received:         m.Received(),

@@ -25,7 +25,7 @@ func pass([]Measured) []Check { return []Check{{OK: true}} }
 func TestRun(t *testing.T) {
 	var answered atomic.Int64
 	s := Scenario{
-		Name: "small", Shows: "something",
+		Name: "small", Shows: "something", Note: "a note",
 		Parts: []Part{
 			{Name: "paid", Orders: 3, Run: func(ctx context.Context, b *Bench) error {
 				return inTurn(
@@ -38,7 +38,7 @@ func TestRun(t *testing.T) {
 		Judge: pass,
 	}
 	got, err := Run(t.Context(), s, 10, func() { answered.Add(1) })
-	if err != nil || !got.OK || got.Error != "" || got.Scenario != "small" || got.Shows != "something" || got.Speed != 10 || got.Runs != 1 {
+	if err != nil || !got.OK || got.Error != "" || got.Scenario != "small" || got.Shows != "something" || got.Note != "a note" || got.Speed != 10 || got.Runs != 1 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if n := answered.Load(); n != 6 || s.Orders() != 5 {
@@ -53,6 +53,9 @@ func TestRun(t *testing.T) {
 	}
 	if down.Part != "down" || down.Orders != 2 || down.Answers[order.Failed] != 2 || down.Received != 2 || down.Charges != 0 {
 		t.Errorf("down: %+v", down)
+	}
+	if paid.Pipeline != "call" || down.Pipeline != timeoutAndBreaker(1).Compose().String() {
+		t.Errorf("pipelines %q and %q, want those at full speed", paid.Pipeline, down.Pipeline)
 	}
 }
 
@@ -164,6 +167,38 @@ func TestAsides(t *testing.T) {
 	}
 	if m.Data2.Code != http.StatusOK || m.State(0) != "none" || m.State(1) != "not read" {
 		t.Errorf("data2 %+v, circuit %+v", m.Data2, m.Circuit)
+	}
+}
+
+// What is shown at full speed is what Order is really made of.
+func TestPipelineIsOrders(t *testing.T) {
+	for _, s := range All() {
+		for _, p := range s.Parts {
+			if got, want := p.Pipeline(), bench(t, p, 1).lab.Order.Pipeline(); got != want {
+				t.Errorf("%s %s: %s, but Order calls through %s", s.Name, p.Name, got, want)
+			}
+		}
+	}
+	p := Part{Protection: timeoutAndBreaker}
+	if got, want := p.Pipeline(), `breaker("payment") → timeout(1s) → call`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestAsking(t *testing.T) {
+	tests := []struct {
+		part Part
+		want string
+	}{
+		{Part{}, "call"},
+		{Part{Asks: true}, "call"},
+		{Part{Protection: timeoutOnly}, `retry(attempts=3) → breaker("payment-status") → timeout(1s) → call`},
+		{Part{Protection: timeoutOnly, Asks: true}, "timeout(1s) → call"},
+	}
+	for _, tt := range tests {
+		if got := tt.part.asking(1).Compose().String(); got != tt.want {
+			t.Errorf("%+v: %s, want %s", tt.part, got, tt.want)
+		}
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-go/holdfast"
+
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/payment"
 )
 
@@ -14,6 +16,7 @@ import (
 type Scenario struct {
 	Name  string
 	Shows string
+	Note  string        // about the table, if anything; may have several lines
 	Takes time.Duration // about
 	Parts []Part        // at the same time, each on services of its own
 
@@ -33,6 +36,7 @@ type Part struct {
 	Hasty      bool          // do not wait for payments that nobody waits for any more
 
 	Protection protection // nil: none
+	Asks       bool       // the part is about questions, and Protection is around those too
 
 	Orders int
 	Every  time.Duration // 0: all at once
@@ -41,6 +45,30 @@ type Part struct {
 	// Run sends the orders, and does whatever else the part is about. Default:
 	// [Bench.Send].
 	Run func(ctx context.Context, b *Bench) error
+}
+
+// Pipeline shows the policies through which Order calls Payment, outermost first, at
+// full speed.
+func (p Part) Pipeline() string { return p.charging(1).Compose().String() }
+
+// charging is around each charge.
+func (p Part) charging(pace Pace) holdfast.Layers {
+	if p.Protection == nil {
+		return holdfast.Layers{}
+	}
+	return p.Protection(pace)
+}
+
+// asking is around each question.
+func (p Part) asking(pace Pace) holdfast.Layers {
+	switch {
+	case p.Protection == nil:
+		return holdfast.Layers{}
+	case p.Asks:
+		return p.Protection(pace)
+	default:
+		return asking(pace)
+	}
 }
 
 // All returns the scenarios, in the order in which they tell their story.

@@ -13,7 +13,8 @@ import (
 func timeline() Scenario {
 	return Scenario{
 		Name:  "timeline",
-		Shows: "threshold 3, open for 2 s, a call every 400 ms, Payment down for 4 s: call by call",
+		Shows: "Payment down for 4 s, a call every 400 ms, a breaker open for 2 s after 3 failures in a row: call by call",
+		Note:  "What others report came at other times; the states are the same.",
 		Takes: 6500 * time.Millisecond,
 		Parts: []Part{{
 			Mode: payment.Down, Protection: threeInARow,
@@ -89,7 +90,7 @@ func judgeTimeline(parts []Measured) []Check {
 			fmt.Sprintf("request %2d at %4d ms", i+1, at.Milliseconds()),
 			seen+", "+m.State(i),
 			want.call+", "+want.state,
-			fmt.Sprintf("%4d ms, %s", want.documents.Milliseconds(), want.state),
+			fmt.Sprintf("%s (at %d ms)", want.state, want.documents.Milliseconds()),
 		))
 	}
 	return append(checks, equal("received while Payment was down", sent(m.Orders, 8), 4, "4 of 8"))

@@ -16,7 +16,7 @@ func unprotected() []Scenario {
 	return []Scenario{
 		{
 			Name:  "healthy",
-			Shows: "Payment is well: nothing needs protection",
+			Shows: "Payment is well, 10 orders at once, no protection: nothing needs any",
 			Parts: []Part{{Orders: 10}},
 			Judge: func(parts []Measured) []Check {
 				return []Check{
@@ -27,14 +27,14 @@ func unprotected() []Scenario {
 		},
 		{
 			Name:  "naive-slow",
-			Shows: "no protection, Payment slow, 20 orders at once: everybody waits",
+			Shows: "Payment slow, 20 orders at once, no protection: everybody waits",
 			Takes: 5 * time.Second,
 			Parts: []Part{{Mode: payment.Slow, Orders: 20, Run: sendAndLookAside}},
 			Judge: judgeNaiveSlow,
 		},
 		{
 			Name:  "naive-down",
-			Shows: "no protection, Payment down, 20 orders at once: all of them hit it",
+			Shows: "Payment down, 20 orders at once, no protection: all of them hit it",
 			Parts: []Part{{Mode: payment.Down, Orders: 20}},
 			Judge: func(parts []Measured) []Check {
 				m := parts[0]
