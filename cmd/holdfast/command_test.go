@@ -127,7 +127,8 @@ func TestRunAsText(t *testing.T) {
 		t.Errorf("%d, stderr %q", code, stderr)
 	}
 	for _, want := range []string{
-		"2 scenarios at speed 1: about 1 s.", "\nhealthy  ", "\nnaive-down  ", "documents",
+		"2 scenarios, about 1 s. This run is at full speed.", "\nhealthy  ", "\nnaive-down  ", "others report",
+		"\n  Order calls Payment through: call (no policies)\n",
 		" ok  orders paid", ": all showed what they must",
 	} {
 		if !strings.Contains(stdout, want) {
@@ -149,7 +150,7 @@ func TestRunAsJSON(t *testing.T) {
 		t.Fatalf("%+v", results)
 	}
 	for _, r := range results {
-		if !r.OK || r.Speed != 2 || r.Runs != 1 || len(r.Checks) == 0 || len(r.Parts) != 1 || r.Parts[0].Orders == 0 {
+		if !r.OK || r.Speed != 2 || r.Runs != 1 || len(r.Checks) == 0 || len(r.Parts) != 1 || r.Parts[0].Orders == 0 || r.Parts[0].Pipeline != "call" {
 			t.Errorf("%+v", r)
 		}
 	}

@@ -65,8 +65,8 @@ func interrupt(t *testing.T, cmd *exec.Cmd, stdout *bufio.Scanner, sig os.Signal
 func TestInterruptedRun(t *testing.T) {
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		cmd, stdout, stderr := start(t, "lab", "run", "naive-slow")
-		if !stdout.Scan() || !strings.HasPrefix(stdout.Text(), "1 scenario at speed 1: about 5 s.") {
-			t.Errorf("first line %q, want how long it takes", stdout.Text())
+		if !stdout.Scan() || !strings.HasPrefix(stdout.Text(), "Order takes ") {
+			t.Errorf("first line %q, want who Order is", stdout.Text())
 		}
 		time.Sleep(300 * time.Millisecond) // the orders wait
 		if code := interrupt(t, cmd, stdout, sig); code != exitInterrupted || stderr.String() != "holdfast: interrupted\n" {

@@ -27,8 +27,11 @@ func newRun() *cobra.Command {
 		Use:   "run [SCENARIO…]",
 		Short: "Run scenarios, all by default, and check what they show",
 		Long: `Run scenarios, all by default, each on services of its own on free ports of
-127.0.0.1. Prints a table per scenario, with what must be seen and what the
-documents measured, and exits 1 if a scenario did not show what it must.`,
+127.0.0.1. Prints a table per scenario: the policies through which Order called
+Payment, what was measured, what must be, and what others report to compare.
+Exits 1 if a scenario did not show what it must.
+
+Times are shown as at full speed, whatever --speed is, except those marked real.`,
 		Example: `  holdfast lab run --speed 5
   holdfast lab run breaker-slow trap
   holdfast lab run --json --speed 5 | jq .checks`,
@@ -55,7 +58,7 @@ documents measured, and exits 1 if a scenario did not show what it must.`,
 	}
 	cmd.Flags().Float64Var(&speed, "speed", 1, "divide every duration by `N`; above 10, a busy machine gets in the way")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the results as JSON, one object per line")
-	cmd.Flags().BoolVar(&list, "list", false, "name the scenarios, and run none")
+	cmd.Flags().BoolVar(&list, "list", false, "name the scenarios, how long each takes at full speed and what it shows; run none")
 	cmd.MarkFlagsMutuallyExclusive("json", "list")
 	return cmd
 }

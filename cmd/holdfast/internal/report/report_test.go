@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +20,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func result() scenario.Result {
 	return scenario.Result{
 		Scenario: "small", Shows: "a small thing", OK: false, Runs: 1, Speed: 4,
-		Parts: []scenario.Summary{{Orders: 2, Answers: map[string]int{"PAID": 2}, Received: 2}},
+		Note:  "a note\nof two lines",
+		Parts: []scenario.Summary{{Pipeline: "timeout(1s) → call", Orders: 2, Answers: map[string]int{"PAID": 2}, Received: 2}},
 		Checks: []scenario.Check{
 			{Name: "received", Measured: "2", Expected: "≤ 2", Documents: "1", OK: true},
 			{Name: "refused", Measured: "0", Expected: "1"},
@@ -35,14 +37,55 @@ func TestResult(t *testing.T) {
 	}
 	want := `
 small  a small thing
-                 measured  must be  documents
-──────────────────────────────────────────────
+  Order calls Payment through: timeout(1s) → call
+                 measured  must be  others report
+──────────────────────────────────────────────────
  ok    received  2         ≤ 2      1
  FAIL  refused   0         1
        a fact    7 ms
+  a note
+  of two lines
 `
 	if got := out.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestColumnsWithNothingToSayAreLeftOut(t *testing.T) {
+	var out bytes.Buffer
+	r := result()
+	r.Checks = r.Checks[1:]
+	_ = (Text{Out: &out}).Result(r)
+	if got := out.String(); strings.Contains(got, "others report") || !strings.Contains(got, "must be") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestThrough(t *testing.T) {
+	const timeout = "timeout(1s) → call"
+	tests := []struct {
+		name  string
+		parts []scenario.Summary
+		want  string
+	}{
+		{"could not be run", nil, ""},
+		{"one", []scenario.Summary{{Pipeline: timeout}}, "  Order calls Payment through: timeout(1s) → call\n"},
+		{"no policies", []scenario.Summary{{Pipeline: "call"}}, "  Order calls Payment through: call (no policies)\n"},
+		{
+			"the same in all parts",
+			[]scenario.Summary{{Part: "a", Pipeline: timeout}, {Part: "b", Pipeline: timeout}},
+			"  Order calls Payment through: timeout(1s) → call\n",
+		},
+		{
+			"one for each part",
+			[]scenario.Summary{{Part: "naive", Pipeline: "call"}, {Part: "a", Pipeline: timeout}},
+			"  Order calls Payment through:\n    naive:  call (no policies)\n    a:      timeout(1s) → call\n",
+		},
+	}
+	for _, tt := range tests {
+		if got := through(tt.parts); got != tt.want {
+			t.Errorf("%s: got\n%swant\n%s", tt.name, got, tt.want)
+		}
 	}
 }
 
@@ -94,22 +137,68 @@ func TestErrorInsteadOfChecks(t *testing.T) {
 	}
 }
 
-func TestBeginAndEnd(t *testing.T) {
+func TestBegin(t *testing.T) {
+	tests := []struct {
+		pace scenario.Pace
+		want string
+	}{
+		{4, "2 scenarios, about 10 s. Times are shown as at full speed (this run is 4 times faster), except those marked real.\n"},
+		{1, "2 scenarios, about 40 s. This run is at full speed.\n"},
+		{0.5, "2 scenarios, about 80 s. Times are shown as at full speed (this run is 2 times slower), except those marked real.\n"},
+	}
+	for _, tt := range tests {
+		var out bytes.Buffer
+		_ = (Text{Out: &out}).Begin([]scenario.Scenario{{Takes: 10 * time.Second}, {Takes: 30 * time.Second}}, tt.pace)
+		for _, want := range []string{tt.want, "Order takes ", "Payment can be broken", "127.0.0.1", "must be  ", "others report  "} {
+			if got := out.String(); !strings.Contains(got, want) {
+				t.Errorf("at speed %v: no %q in\n%s", tt.pace, want, got)
+			}
+		}
+	}
+}
+
+func TestEnd(t *testing.T) {
 	var out bytes.Buffer
 	text := Text{Out: &out}
-	_ = text.Begin([]scenario.Scenario{{Takes: 10 * time.Second}, {Takes: 30 * time.Second}}, 4)
-	_ = text.Begin([]scenario.Scenario{{}}, 0.5)
 	_ = text.End([]scenario.Result{{OK: true}, {OK: true}}, 12*time.Second)
 	_ = text.End([]scenario.Result{{OK: true}, {Scenario: "small"}}, 12*time.Second)
-	want := `2 scenarios at speed 4: about 10 s. Times are unscaled, except those marked real.
-1 scenario at speed 0.5: about 1 s. Times are unscaled, except those marked real.
-
+	want := `
 2 scenarios in 12 s: all showed what they must
 
 2 scenarios in 12 s: 1 did not show what it must: [small]
 `
 	if got := out.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestInShort(t *testing.T) {
+	storm := scenario.Result{Scenario: "retry-storm", Parts: []scenario.Summary{
+		{Part: "no breaker", Received: 60}, {Part: "breaker", Received: 5},
+	}}
+	alone := scenario.Result{Scenario: "breaker-slow", Parts: []scenario.Summary{{AnsweredAtOnce: 11}}}
+	want := `
+ in short                                            before  after  thanks to
+───────────────────────────────────────────────────────────────────────────────────────────────
+ requests to a Payment which is down, for 20 orders      60      5  a breaker inside the retry
+`
+	if got := inShort([]scenario.Result{storm, alone}); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := inShort([]scenario.Result{alone, {Scenario: "retry-storm", Error: "too many open files"}}); got != "" {
+		t.Errorf("nothing to compare, but got\n%s", got)
+	}
+}
+
+// Each contrast is between parts that there are.
+func TestContrastsExist(t *testing.T) {
+	for _, c := range contrasts {
+		for _, side := range []side{c.before, c.after} {
+			s, _ := scenario.Find(side.scenario)
+			if !slices.ContainsFunc(s.Parts, func(p scenario.Part) bool { return p.Name == side.part }) {
+				t.Errorf("%s: no part %q of %q", c.what, side.part, side.scenario)
+			}
+		}
 	}
 }
 

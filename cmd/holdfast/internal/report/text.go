@@ -4,10 +4,13 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/holdfast-go/holdfast"
 
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/scenario"
 )
@@ -16,17 +19,6 @@ import (
 type Text struct {
 	Out    io.Writer
 	Colour bool
-}
-
-// Begin tells what is about to run, and how long it will take.
-func (t Text) Begin(scenarios []scenario.Scenario, pace scenario.Pace) error {
-	var takes time.Duration
-	for _, s := range scenarios {
-		takes += s.Takes
-	}
-	_, err := fmt.Fprintf(t.Out, "%s at speed %v: about %s. Times are unscaled, except those marked real.\n",
-		count(len(scenarios), "scenario"), float64(pace), seconds(pace.Of(takes)))
-	return err
 }
 
 // Result prints the table of one scenario.
@@ -38,8 +30,46 @@ func (t Text) Result(r scenario.Result) error {
 		_, err := fmt.Fprintf(t.Out, "  %s  %s\n", t.paint("FAIL", text.FgRed, text.Bold), r.Error)
 		return err
 	}
-	_, err := fmt.Fprintf(t.Out, "%s\n%s", t.checks(r.Checks), note(r))
+	_, err := fmt.Fprintf(t.Out, "%s%s\n%s%s", through(r.Parts), t.checks(r.Checks), indented(r.Note), note(r))
 	return err
+}
+
+// through tells through which policies Order called Payment: in one line, where all
+// parts have the same.
+func through(parts []scenario.Summary) string {
+	if len(parts) == 0 {
+		return ""
+	}
+	const what = "  Order calls Payment through:"
+	same, width := true, 0
+	for _, p := range parts {
+		same = same && p.Pipeline == parts[0].Pipeline
+		width = max(width, len(p.Part))
+	}
+	if same {
+		return fmt.Sprintf("%s %s\n", what, pipeline(parts[0]))
+	}
+	lines := what + "\n"
+	for _, p := range parts {
+		lines += fmt.Sprintf("    %-*s  %s\n", width+1, p.Part+":", pipeline(p))
+	}
+	return lines
+}
+
+// pipeline says so where there are no policies.
+func pipeline(p scenario.Summary) string {
+	if p.Pipeline == holdfast.Compose().String() {
+		return p.Pipeline + " (no policies)"
+	}
+	return p.Pipeline
+}
+
+func indented(note string) string {
+	var lines string
+	for line := range strings.Lines(note) {
+		lines += "  " + strings.TrimSuffix(line, "\n") + "\n"
+	}
+	return lines
 }
 
 // End sums up.
@@ -54,7 +84,7 @@ func (t Text) End(results []scenario.Result, took time.Duration) error {
 	if len(failed) > 0 {
 		verdict = t.paint(fmt.Sprintf("%d did not show what it must: %v", len(failed), failed), text.FgRed, text.Bold)
 	}
-	_, err := fmt.Fprintf(t.Out, "\n%s in %s: %s\n", count(len(results), "scenario"), seconds(took), verdict)
+	_, err := fmt.Fprintf(t.Out, "%s\n%s in %s: %s\n", inShort(results), count(len(results), "scenario"), seconds(took), verdict)
 	return err
 }
 
@@ -85,7 +115,8 @@ func note(r scenario.Result) string {
 
 func (t Text) checks(checks []scenario.Check) string {
 	w := newTable()
-	w.AppendHeader(table.Row{"", "", "measured", "must be", "documents"})
+	w.AppendHeader(table.Row{"", "", "measured", "must be", "others report"})
+	w.SuppressEmptyColumns()
 	for _, c := range checks {
 		w.AppendRow(table.Row{t.verdict(c), c.Name, c.Measured, c.Expected, c.Documents})
 	}
