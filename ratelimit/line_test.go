@@ -233,17 +233,15 @@ func TestTokenForOneWhoHasLeft(t *testing.T) {
 		l.Allow()
 		ctx, cancel := context.WithCancel(t.Context())
 		clock.AfterFunc(100*ms, cancel) // just before the limiter's own timer
-		errs := make(chan error, 2)
-		for _, ctx := range []context.Context{ctx, t.Context()} {
-			go func() { errs <- l.Wait(ctx) }()
+		var errs [2]error
+		for i, ctx := range []context.Context{ctx, t.Context()} {
+			go func() { errs[i] = l.Wait(ctx) }()
 			synctest.Wait()
 		}
 		clock.Advance(100 * ms)
-		if err := <-errs; !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v, want the cancellation", err)
-		}
-		if err := <-errs; err != nil {
-			t.Errorf("error %v, want the token of the one who left", err)
+		synctest.Wait()
+		if !errors.Is(errs[0], context.Canceled) || errs[1] != nil {
+			t.Errorf("errors %v, want the cancellation, and the token of the one who left", errs)
 		}
 		if got := l.Stats().Available; got != 0 || clock.Pending() != 0 {
 			t.Errorf("%v tokens and %d timers left", got, clock.Pending())
