@@ -124,6 +124,13 @@ func TestOriginalBodyIsClosedOnce(t *testing.T) {
 		panics   bool
 	}{
 		{name: "success", base: answer(200), pipeline: holdfast.Compose(fast())},
+		{
+			name: "base closes nothing", pipeline: holdfast.Compose(fast()),
+			base: func(r *http.Request) (*http.Response, error) {
+				io.Copy(io.Discard, r.Body)
+				return &http.Response{StatusCode: 503, Body: io.NopCloser(strings.NewReader("sorry"))}, nil
+			},
+		},
 		{name: "exhausted", base: answer(503), pipeline: holdfast.Compose(fast())},
 		{name: "refused", base: answer(200), pipeline: holdfast.Compose(open)},
 		{name: "refused, with a retry", base: answer(200), pipeline: holdfast.Compose(open, fast())},
@@ -173,7 +180,9 @@ func TestOriginalBodyIsClosedOnce(t *testing.T) {
 							t.Errorf("panic %v", r)
 						}
 					}()
-					holdfasthttp.NewTransport(tt.base, tt.pipeline, tt.opts...).RoundTrip(req)
+					if resp, err := holdfasthttp.NewTransport(tt.base, tt.pipeline, tt.opts...).RoundTrip(req); err == nil {
+						readAll(t, resp)
+					}
 				}()
 				if got := original.count(); got != 1 {
 					t.Errorf("the original was closed %d times, want once", got)

@@ -45,10 +45,11 @@ type exchange struct {
 	until   context.Context // whose end is the exchange's: the attempt, later the caller
 	cancel  context.CancelCauseFunc
 	unhook  func() bool // from the attempt's end; nil where that is the caller's
+	sent    *attemptBody
 }
 
-func begin(attempt, caller context.Context) *exchange {
-	x := &exchange{attempt: attempt, caller: caller, until: attempt}
+func begin(attempt, caller context.Context, sent *attemptBody) *exchange {
+	x := &exchange{attempt: attempt, caller: caller, until: attempt, sent: sent}
 	if attempt.Done() == caller.Done() {
 		x.ctx, x.cancel = context.WithCancelCause(attempt)
 		return x
@@ -69,12 +70,14 @@ func (x *exchange) establish() bool {
 	return true
 }
 
-// end frees what the exchange holds. It may be called again.
+// end frees what the exchange holds. It may be called again. Not every base transport
+// closes what it has sent.
 func (x *exchange) end() {
 	if x.unhook != nil {
 		x.unhook()
 	}
 	x.cancel(nil)
+	x.sent.Close()
 }
 
 // explain makes sure that an error of an exchange that was cut says by what. A base

@@ -79,9 +79,8 @@ func TestEarlierAttemptReadsPastTheLimit(t *testing.T) {
 		if earlier == nil {
 			earlier = r.Body
 			r.Body.Read(make([]byte, 1))
-			return &http.Response{StatusCode: 503, Body: http.NoBody}, nil
+			return &http.Response{StatusCode: 503, Body: io.NopCloser(strings.NewReader("sorry"))}, nil
 		}
-		io.ReadFull(earlier, make([]byte, 20<<10))
 		defer r.Body.Close()
 		var err error
 		got, err = io.ReadAll(r.Body)
@@ -104,13 +103,51 @@ func TestEarlierAttemptReadsPastTheLimit(t *testing.T) {
 	}
 }
 
+// Rule 1: nor does a read of it that returns late take anything from the next.
+func TestEarlierAttemptsReadReturnsLate(t *testing.T) {
+	content := bytes.Repeat([]byte("abcdefgh"), 32<<10)
+	source, begun, proceed := bytes.NewReader(content), make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	original := io.NopCloser(readFunc(func(p []byte) (int, error) {
+		once.Do(func() {
+			close(begun)
+			<-proceed
+		})
+		return source.Read(p)
+	}))
+	var late sync.WaitGroup
+	var got []byte
+	attempts := 0
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		if attempts++; attempts == 1 {
+			late.Go(func() { r.Body.Read(make([]byte, 100)) })
+			<-begun
+			return &http.Response{StatusCode: 503, Body: http.NoBody}, nil
+		}
+		close(proceed)
+		late.Wait()
+		defer r.Body.Close()
+		var err error
+		got, err = io.ReadAll(r.Body)
+		return &http.Response{StatusCode: 200, Body: http.NoBody}, err
+	})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://127.0.0.1/", original)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := holdfasthttp.NewTransport(base, holdfast.Compose(fast()), holdfasthttp.MaxReplay(4))
+	if _, err := transport.RoundTrip(req); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("%v; the last attempt read %d bytes, want %d", err, len(got), len(content))
+	}
+}
+
 // Rule 1: nor can it have the whole of it kept.
 func TestEarlierAttemptIsStopped(t *testing.T) {
 	var read int64
 	var earlier io.ReadCloser
 	base := roundTripper(func(r *http.Request) (*http.Response, error) {
 		earlier = r.Body
-		return &http.Response{StatusCode: 503, Body: http.NoBody}, nil
+		return &http.Response{StatusCode: 503, Body: io.NopCloser(strings.NewReader("sorry"))}, nil
 	})
 	endless := io.NopCloser(readFunc(func(p []byte) (int, error) { return len(p), nil }))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://127.0.0.1/", endless)

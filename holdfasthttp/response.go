@@ -145,8 +145,8 @@ func (b *body) end() {
 	if ended {
 		return
 	}
+	defer runAll(releases)
 	b.exchange.end()
-	runAll(releases)
 }
 
 // runAll runs each of fs, the innermost policy's first, whatever the others do.

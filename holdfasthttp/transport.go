@@ -116,8 +116,7 @@ func (t *roundTrip) Invoke(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := begin(ctx, t.caller)
-	resp, err := t.send(x, body)
+	resp, err := t.send(begin(ctx, t.caller, body))
 	if err != nil {
 		return nil, err
 	}
@@ -133,15 +132,14 @@ func (t *roundTrip) keeps() int64 {
 }
 
 // send makes one exchange, which ends here or with the body of the response.
-func (t *roundTrip) send(x *exchange, body *attemptBody) (resp *http.Response, err error) {
+func (t *roundTrip) send(x *exchange) (resp *http.Response, err error) {
 	established := false
 	defer func() {
 		if !established {
 			x.end()
-			body.Close()
 		}
 	}()
-	req := t.attempt(x, body)
+	req := t.attempt(x)
 	resp, err = t.transport.base.RoundTrip(req)
 	switch {
 	case err != nil:
@@ -167,12 +165,12 @@ func (t *roundTrip) send(x *exchange, body *attemptBody) (resp *http.Response, e
 }
 
 // attempt is the request as it is sent this time.
-func (t *roundTrip) attempt(x *exchange, body *attemptBody) *http.Request {
+func (t *roundTrip) attempt(x *exchange) *http.Request {
 	req := t.request.Clone(x.ctx)
 	req.Trailer = t.request.Trailer // which the caller fills in while the body is read
 	req.Cancel = nil                //lint:ignore SA1019 the context ends with it
-	if body != nil {
-		req.Body = body
+	if x.sent != nil {
+		req.Body = x.sent
 		req.GetBody = t.payload.renewal(t.keeps())
 	}
 	if t.idempotencyKey != "" {
@@ -213,7 +211,7 @@ func (t *roundTrip) adopt(value any) *body {
 	if !ok || resp == nil || isBodyless(resp, t.request.Method) {
 		return nil
 	}
-	wrapBody(resp, t.request.Method, begin(t.caller, t.caller), 0)
+	wrapBody(resp, t.request.Method, begin(t.caller, t.caller, nil), 0)
 	return bodyOf(resp)
 }
 
