@@ -14,14 +14,15 @@ Both are real HTTP servers on 127.0.0.1, new ones for each scenario; between the
 %s, about %s. %s
 
 Unless a scenario says otherwise, a timeout is 1 s, a slow Payment takes 5 s, and a breaker opens for 5 s once half of at
-least 5 calls within 10 s have failed. Order's answer is PAYMENT_PENDING while nobody knows whether the order is paid.
+least 5 calls within 10 s have failed. Order answers PAYMENT_PENDING where it did not ask Payment or got no answer, and
+PAYMENT_FAILED only where Payment said no.
 
 Under each title stand the policies in the order in which a call passes through them, and then a table:
   ok, FAIL       was it as it must be? A row with neither is a fact beside the checks
   measured       in this run, on this machine
   must be        what the scenario has to show
   others report  only to compare: what the texts which the lab follows report of other libraries on other machines;
-                 "unavailable" is their word for what Order calls PAYMENT_PENDING or PAYMENT_FAILED
+                 in quotes stands their word for what Order calls PAYMENT_PENDING or PAYMENT_FAILED
 `
 
 // Begin tells what the lab is, what is about to run, and how long it will take.

@@ -49,11 +49,12 @@ func through(parts []scenario.Summary) string {
 	if same {
 		return fmt.Sprintf("%s %s\n", what, pipeline(parts[0]))
 	}
-	lines := what + "\n"
+	var lines strings.Builder
+	lines.WriteString(what + "\n")
 	for _, p := range parts {
-		lines += fmt.Sprintf("    %-*s  %s\n", width+1, p.Part+":", pipeline(p))
+		fmt.Fprintf(&lines, "    %-*s  %s\n", width+1, p.Part+":", pipeline(p))
 	}
-	return lines
+	return lines.String()
 }
 
 // pipeline says so where there are no policies.
@@ -65,11 +66,11 @@ func pipeline(p scenario.Summary) string {
 }
 
 func indented(note string) string {
-	var lines string
+	var lines strings.Builder
 	for line := range strings.Lines(note) {
-		lines += "  " + strings.TrimSuffix(line, "\n") + "\n"
+		fmt.Fprintf(&lines, "  %s\n", strings.TrimSuffix(line, "\n"))
 	}
-	return lines
+	return lines.String()
 }
 
 // End sums up.

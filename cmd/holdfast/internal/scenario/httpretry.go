@@ -15,7 +15,7 @@ func httpRetry() Scenario {
 		Name:  "http-retry",
 		Shows: "3 of 10 requests fail, up to 3 attempts: what a retry repeats over HTTP, and what it costs to repeat all",
 		Note: "Half of the failures have charged, and only the answer was lost: hence a POST is repeated only if it has an\n" +
-			"Idempotency-Key, or with RetryAll, which charges twice.",
+			"Idempotency-Key, or with RetryAll, which charges some orders twice.",
 		Takes: 4 * time.Second,
 		Parts: []Part{
 			flaky("GET", Part{Asks: true}, (*Bench).askInTurn),

@@ -64,7 +64,7 @@ func protected() []Scenario {
 		},
 		{
 			Name:  "burst",
-			Shows: "Payment slow, 20 orders at once, a timeout and a breaker: a breaker has nothing to judge yet",
+			Shows: "Payment slow, 20 orders at once, a timeout and a breaker: the breaker has nothing to judge yet",
 			Takes: 5 * time.Second,
 			Parts: []Part{{Mode: payment.Slow, Protection: timeoutAndBreaker, Orders: 20}},
 			Judge: func(parts []Measured) []Check {
