@@ -12,8 +12,7 @@ import (
 )
 
 // broken are policies that break a rule each, and the checks that must fail of it:
-// those, and no others. One with a
-// question mark may fail, as chance has it.
+// those, and no others. One with a question mark may fail, as chance has it.
 var broken = []struct {
 	name   string
 	checks []string
@@ -34,6 +33,19 @@ var broken = []struct {
 		go func() { select {} }()
 		return next(ctx, call)
 	})},
+	{"goroutines of many kinds", []string{"no goroutine of its own"}, func() policy.Policy {
+		never := make(chan int)
+		for _, f := range []func(){
+			func() { <-never }, func() { make(chan int) <- 1 }, func() { select {} }, func() { time.Sleep(time.Hour) },
+			func() { <-make(chan string) }, func() { never <- <-make(chan int) },
+		} {
+			for range 2 {
+				go f()
+			}
+		}
+		go time.Sleep(time.Hour)
+		return policy.Func(least)
+	}},
 	{"next passed by", []string{"success passes"}, func() policy.Policy {
 		return policy.Func(func(policy.Handler) policy.Handler { return least(policy.Invoke) })
 	}},
@@ -89,6 +101,22 @@ var broken = []struct {
 	{"a queue without an eye on ctx", []string{"cancel ends every wait", "deadline ends every wait"}, semaphore(
 		func(_ context.Context, slots chan struct{}) error { slots <- struct{}{}; return nil },
 		func(_ context.Context, free, next func()) { defer free(); next() },
+	)},
+	{"a plain sleep", []string{"cancel ends every wait"}, around(func(ctx context.Context, call policy.Call, next policy.Handler) (any, error) {
+		time.Sleep(50 * time.Millisecond)
+		if err := policy.ContextError(ctx); err != nil {
+			return nil, err
+		}
+		return next(ctx, call)
+	})},
+	{"a place that is lost, and waited for", []string{"cancel ends every wait", "deadline ends every wait", "panic passes", "Goexit passes", "storm"}, semaphore(
+		func(_ context.Context, slots chan struct{}) error { slots <- struct{}{}; return nil },
+		func(ctx context.Context, free, next func()) {
+			next()
+			if ctx.Err() == nil {
+				free()
+			}
+		},
 	)},
 	{"call wrapped", []string{"call is passed on"}, around(func(ctx context.Context, call policy.Call, next policy.Handler) (any, error) {
 		return next(ctx, policy.CallFunc(call.Invoke))
@@ -187,6 +215,16 @@ var broken = []struct {
 	{"value lost between attempts", []string{"value is returned or discarded", "storm?"}, retrier{
 		discard: func(policy.Call, any) {},
 	}.policy},
+	{"value lost where nobody judges", []string{"value is returned or discarded", "storm"}, around(
+		func(ctx context.Context, call policy.Call, next policy.Handler) (any, error) {
+			value, err := next(ctx, call)
+			if _, judges := call.(policy.Judge); err != nil && !judges {
+				value = nil
+			}
+			return value, err
+		},
+	)},
+	{"value lost by an observer's panic", []string{"value is returned or discarded"}, func() policy.Policy { return &teller{lossy: true} }},
 	{"value discarded and returned", []string{"value is returned or discarded", "storm?"}, around(
 		func(ctx context.Context, call policy.Call, next policy.Handler) (any, error) {
 			value, err := next(ctx, call)

@@ -35,7 +35,7 @@ func checkDone(t *testing.T, fresh func() policy.Policy) {
 		for range crowd {
 			_, err := handler(ctx, call)
 			if !errors.Is(err, ctx.Err()) || !errors.Is(err, context.Cause(ctx)) {
-				t.Fatalf("error %v, want one that Is %v and Is %v", err, ctx.Err(), context.Cause(ctx))
+				t.Fatalf("error %v, want %s: policy.ContextError(ctx)", err, wanted(ctx))
 			}
 		}
 		if call.Calls() > 0 {
@@ -45,6 +45,15 @@ func checkDone(t *testing.T, fresh func() policy.Policy) {
 			t.Errorf("calls with a done ctx took something: the next is not run, but gets %v", err)
 		}
 	}
+}
+
+// wanted says what the error of a call has to be whose ctx is done.
+func wanted(ctx context.Context) string {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if err == cause {
+		return fmt.Sprintf("one that Is %v", err)
+	}
+	return fmt.Sprintf("one that Is %v and Is its cause, %v", err, cause)
 }
 
 // Whether in the call, in a queue, or between attempts: the wait ends at the instant
@@ -64,7 +73,7 @@ func checkCancel(t *testing.T, fresh func() policy.Policy) {
 			g.leave(errGone)
 			synctest.Wait()
 			if !served && !g.endedWith(errGone) {
-				t.Errorf("%s, want one that Is %v and Is its cause", g, context.Canceled)
+				t.Error(g.fault(wanted(g.ctx)))
 				break
 			}
 		}
@@ -93,7 +102,7 @@ func checkDeadline(t *testing.T, fresh func() policy.Policy) {
 			synctest.Wait()
 			answered := g.returned.Load() && (g.err == nil || errors.Is(g.err, errCall) || policy.Rejected(g.err))
 			if !answered && !g.endedWith(context.DeadlineExceeded) {
-				t.Errorf("%s, want the ctx's, the call's, a refusal, or none", g)
+				t.Error(g.fault("the ctx's, the call's, a refusal, or none"))
 				break
 			}
 		}
@@ -135,12 +144,12 @@ func (g *guest) endedWith(cause error) bool {
 	return g.returned.Load() && errors.Is(g.err, g.ctx.Err()) && errors.Is(g.err, cause)
 }
 
-// String tells how the guest's call has ended.
-func (g *guest) String() string {
+// fault tells how the call of a guest, whose ctx has ended, did not end as wanted.
+func (g *guest) fault(want string) string {
 	if !g.returned.Load() {
-		return "a call goes on after its ctx has ended"
+		return "a call goes on after its ctx has ended: a wait has to end with it, as policy.Sleep does, or a select on ctx.Done()"
 	}
-	return fmt.Sprintf("a call whose ctx has ended returns the error %v", g.err)
+	return fmt.Sprintf("a call whose ctx has ended returns the error %v, want %s", g.err, want)
 }
 
 // late fails the test if attempts began after their caller's end.

@@ -19,6 +19,7 @@ type owner struct {
 	bad   bool                            // its values are failures
 	again bool                            // and may be tried again
 	keeps bool                            // what is handed to Keep
+	mute  bool                            // it is no Judge
 
 	mu     sync.Mutex // guards bodies, and the fields of each
 	bodies []*body
@@ -71,9 +72,16 @@ func (o *owner) Discard(value any) {
 	}
 }
 
+// keeper is a Keeper that is no Judge.
+type keeper struct{ policy.Keeper }
+
 // call has handler run o, and books what it returns. The caller frees the body.
 func (o *owner) call(ctx context.Context, handler policy.Handler) *body {
-	value, _ := handler(ctx, o)
+	var call policy.Call = o
+	if o.mute {
+		call = keeper{o}
+	}
+	value, _ := handler(ctx, call)
 	b, ok := value.(*body)
 	if !ok {
 		return nil
@@ -104,14 +112,22 @@ func (o *owner) all() []*body {
 	return o.bodies
 }
 
-// audit fails the test unless each body came to one end.
-func (o *owner) audit(t *testing.T, of string) {
+// audit fails the test unless each body of the owners came to one end.
+func audit(t *testing.T, of string, owners []*owner) {
 	t.Helper()
-	for _, b := range o.all() {
-		if b.returned+b.discarded != 1 {
-			t.Errorf("a value of %s was returned %d times and discarded %d times, want one of them, once", of, b.returned, b.discarded)
-			return
+	all, bad := 0, []*body(nil)
+	for _, o := range owners {
+		for _, b := range o.all() {
+			all++
+			if b.returned+b.discarded != 1 {
+				bad = append(bad, b)
+			}
 		}
+	}
+	if len(bad) > 0 {
+		t.Errorf("values of %s: %d of %d come to a wrong end, one was returned %d times and discarded %d times; "+
+			"want either, once: policy.Discard(call, value) where the caller does not get it",
+			of, len(bad), all, bad[0].returned, bad[0].discarded)
 	}
 }
 
@@ -122,26 +138,54 @@ func checkValues(t *testing.T, fresh func() policy.Policy) {
 		bad  bool
 		do   func(leave func()) error
 	}{
-		{"a success", false, func(func()) error { return nil }},
-		{"a call that its Judge calls a failure", true, func(func()) error { return nil }},
-		{"a failed call", false, func(func()) error { return errCall }},
-		{"a refused call", false, func(func()) error { return errRefuse }},
-		{"a call whose caller left", false, func(leave func()) error { leave(); return nil }},
-		{"a failed call whose caller left", true, func(leave func()) error { leave(); return context.Canceled }},
-		{"a slow call", false, func(func()) error { time.Sleep(time.Hour); return nil }},
+		{"successes", false, func(func()) error { return nil }},
+		{"calls that their Judge calls failures", true, func(func()) error { return nil }},
+		{"failed calls", false, func(func()) error { return errCall }},
+		{"refused calls", false, func(func()) error { return errRefuse }},
+		{"calls whose caller left", false, func(leave func()) error { leave(); return nil }},
+		{"failed calls whose caller left", true, func(leave func()) error { leave(); return context.Canceled }},
+		{"slow calls", false, func(func()) error { time.Sleep(time.Hour); return nil }},
 	}
 	for _, tt := range tests {
-		for _, keeps := range []bool{false, true} {
-			ctx, leave := context.WithCancel(t.Context())
-			defer leave()
-			o := &owner{bad: tt.bad, again: true, keeps: keeps}
-			o.do = func(context.Context) error { return tt.do(leave) }
-			handler := fresh().Wrap(policy.Invoke)
-			o.free(o.call(ctx, handler))
+		for i := range 8 {
+			p, of := fresh(), tt.name
+			if i&4 > 0 {
+				of += ", Keepers but no Judges"
+			}
+			if i&1 > 0 && shock(p) {
+				of += ", where an observer panics"
+			}
+			handler := p.Wrap(policy.Invoke)
+			var owners []*owner
+			for n := range 10 { // some policies tell after some calls only
+				ctx, leave := context.WithCancel(t.Context())
+				o := &owner{bad: tt.bad, again: true, keeps: i&2 > 0, mute: i&4 > 0}
+				o.do = func(context.Context) error { return tt.do(leave) }
+				if n == 9 { // and when all is well again
+					time.Sleep(24 * time.Hour)
+					o.bad, o.do = false, func(context.Context) error { return nil }
+				}
+				recovered(func() { o.free(o.call(ctx, handler)) })
+				leave()
+				owners = append(owners, o)
+			}
 			time.Sleep(24 * time.Hour) // for calls that were left running
-			o.audit(t, tt.name)
+			if audit(t, of, owners); t.Failed() {
+				return
+			}
 		}
 	}
+}
+
+// shock has p tell an observer that panics, or reports that p tells nobody.
+func shock(p policy.Policy) bool {
+	observable, ok := p.(policy.Observable)
+	if ok {
+		observable.Subscribe(policy.ObserverFunc(func(context.Context, policy.Event) {
+			panic("policytest: an observer panics")
+		}))
+	}
+	return ok
 }
 
 // What a kept value needs lives until the value is released, and no longer than the
@@ -149,7 +193,8 @@ func checkValues(t *testing.T, fresh func() policy.Policy) {
 func checkKept(t *testing.T, fresh func() policy.Policy) {
 	handler := fresh().Wrap(policy.Invoke)
 	o := &owner{keeps: true, do: func(context.Context) error { return nil }}
-	for range crowd {
+	for i := range crowd {
+		o.mute = i%2 > 0
 		ctx, leave := context.WithCancel(t.Context())
 		if b := o.call(ctx, handler); b != nil {
 			time.Sleep(time.Hour)
@@ -175,12 +220,12 @@ func checkKept(t *testing.T, fresh func() policy.Policy) {
 func checkStorm(t *testing.T, fresh func() policy.Policy) {
 	handler := fresh().Wrap(policy.Invoke)
 	var calls sync.WaitGroup
-	var books []*owner
+	var owners []*owner
 	for i := range 5 * crowd {
 		ctx, leave := context.WithTimeout(t.Context(), time.Duration(1+rand.IntN(600))*time.Second)
 		defer leave()
-		o := &owner{bad: i%3 == 0, again: i%4 > 0, keeps: i%5 > 0, do: weather(i, leave)}
-		books = append(books, o)
+		o := &owner{bad: i%3 == 0, again: i%4 > 0, keeps: i%5 > 0, mute: i%7 == 0, do: weather(i, leave)}
+		owners = append(owners, o)
 		calls.Go(func() {
 			recovered(func() { o.free(o.call(ctx, handler)) })
 		})
@@ -190,9 +235,7 @@ func checkStorm(t *testing.T, fresh func() policy.Policy) {
 	}
 	calls.Wait()
 	time.Sleep(24 * time.Hour) // for calls that were left running
-	for _, o := range books {
-		o.audit(t, "a call in a storm")
-	}
+	audit(t, "calls in a storm", owners)
 	admits(t, handler, "a storm")
 }
 

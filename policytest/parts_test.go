@@ -167,9 +167,10 @@ func (described) Describe() policy.Description { return policy.Description{Name:
 
 // A teller tells each call's end, in a way that is sound where no field is set.
 type teller struct {
-	deaf bool // a subscription does not end
-	loud bool // an observer's panic hides the call's
-	rude bool // an observer's panic hides the event
+	deaf  bool // a subscription does not end
+	loud  bool // an observer's panic hides the call's
+	lossy bool // an observer's panic keeps the value from everybody
+	rude  bool // an observer's panic hides the event
 
 	events policy.Events
 	mu     sync.Mutex // guards list
@@ -191,17 +192,22 @@ func (p *teller) Subscribe(o policy.Observer) (cancel func()) {
 }
 
 func (p *teller) Wrap(next policy.Handler) policy.Handler {
-	return least(func(ctx context.Context, call policy.Call) (any, error) {
-		returned := false
+	return least(func(ctx context.Context, call policy.Call) (value any, err error) {
+		returned, told := false, false
 		defer func() {
-			if !returned && !p.loud {
+			switch {
+			case !returned && p.loud:
+				p.tell(ctx)
+			case !returned:
 				guard.Quiet(func() { p.tell(ctx) })
-				return
+			case !told && !p.lossy:
+				policy.Discard(call, value)
 			}
-			p.tell(ctx)
 		}()
-		value, err := next(ctx, call)
+		value, err = next(ctx, call)
 		returned = true
+		p.tell(ctx)
+		told = true
 		return value, err
 	})
 }

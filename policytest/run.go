@@ -4,11 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"slices"
-	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast/policy"
@@ -81,50 +77,6 @@ type refusal struct{ error }
 
 func (refusal) RetryAfter() (time.Duration, bool) { return time.Millisecond, true }
 func (r refusal) Unwrap() error                   { return r.error }
-
-// bubble runs f in a synctest bubble and makes a failure, with the stacks, of the
-// panic that synctest has for goroutines left behind: other checks can then go on.
-func bubble(t *testing.T, f func(t *testing.T)) {
-	t.Helper()
-	self := ""
-	defer func() {
-		if r := recover(); r != nil {
-			t.Errorf("goroutines hang, or are left behind: %v\n%s", r, strings.Join(stacks(self), "\n\n"))
-		}
-	}()
-	synctest.Test(t, func(t *testing.T) {
-		self = bubbleName()
-		f(t)
-	})
-}
-
-// bubbleName is how stack traces name the bubble of this goroutine:
-// "goroutine 7 [running, synctest bubble 3]:".
-func bubbleName() string {
-	_, name, _ := strings.Cut(header(trace(false)), "synctest bubble")
-	return "synctest bubble" + name
-}
-
-// stacks are those of the goroutines in the bubble of that name, this one first, and
-// without synctest's own.
-func stacks(bubble string) []string {
-	return slices.DeleteFunc(strings.Split(trace(true), "\n\n"), func(stack string) bool {
-		return !strings.Contains(header(stack), bubble) ||
-			strings.Contains(stack, "\ninternal/synctest.Run(") ||
-			strings.Contains(stack, "\ncreated by testing/synctest.Test ")
-	})
-}
-
-// header is the line of a stack that says what its goroutine waits for.
-func header(stack string) string {
-	line, _, _ := strings.Cut(stack, "\n")
-	return line
-}
-
-func trace(all bool) string {
-	buf := make([]byte, 1<<20)
-	return string(buf[:runtime.Stack(buf, all)])
-}
 
 // admits fails the test unless a call is run within a year.
 func admits(t *testing.T, handler policy.Handler, after string) {

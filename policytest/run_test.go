@@ -58,10 +58,33 @@ func TestRunFailsBrokenPolicies(t *testing.T) {
 			t.Errorf("%s: checks %q fail too", b.name, got)
 		}
 	}
+	for _, m := range messages {
+		_, section, _ := strings.Cut(string(output), "=== RUN   TestBroken/"+underscored(m.broken)+"/"+underscored(m.check)+"\n")
+		section, _, _ = strings.Cut(section, "\n=== RUN")
+		if !strings.Contains(section, m.want) || strings.Count(section, "\n") > m.lines {
+			t.Errorf("%s: check %q says %q in more than %d lines, or lacks %q", m.broken, m.check, section, m.lines, m.want)
+		}
+	}
 	if t.Failed() {
 		passed := regexp.MustCompile(`(?m)^ *(=== RUN|--- PASS).*\n`)
 		t.Logf("output:\n%s", passed.ReplaceAll(output, nil))
 	}
+}
+
+// messages are what checks must say, and in how many lines.
+var messages = []struct {
+	broken, check, want string
+	lines               int
+}{
+	{"a plain sleep", "cancel ends every wait", "a wait has to end with it, as policy.Sleep does", 3},
+	{"done ctx not looked at", "done context", "error <nil>, want one that Is context canceled: policy.ContextError(ctx)", 2},
+	{"cause lost", "done context", "want one that Is context canceled and Is its cause, policytest: the caller left", 2},
+	{"lock across the call", "no lock across the call", "1 × sync.Mutex.Lock\n", 8},
+	{"a place that is lost, and waited for", "storm", " × chan send\n", 20},
+	{"janitor", "no goroutine of its own", "1 × chan receive\n", 8},
+	{"goroutines of many kinds", "no goroutine of its own", "and 2 other stacks", 30},
+	{"value lost where nobody judges", "value is returned or discarded", "values of failed calls, Keepers but no Judges", 2},
+	{"value lost by an observer's panic", "value is returned or discarded", "values of successes, where an observer panics", 2},
 }
 
 func TestBroken(t *testing.T) {
