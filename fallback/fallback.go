@@ -50,7 +50,7 @@ func (f *Fallback) Wrap(next policy.Handler) policy.Handler {
 			return value, err
 		}
 		policy.Discard(call, value) // before the answer, which may need what value holds
-		return f.replace(ctx, err)
+		return f.replace(ctx, call, err)
 	}
 }
 
@@ -84,8 +84,9 @@ func (f *Fallback) wanted(ctx context.Context, call policy.Call, value any, err 
 	return failed && !errors.Is(ctx.Err(), context.Canceled)
 }
 
-// replace answers for a call that ended with err, and tells.
-func (f *Fallback) replace(ctx context.Context, err error) (any, error) {
+// replace answers for a call that ended with err, and tells. An answer that the panic of
+// an observer keeps from the caller is discarded.
+func (f *Fallback) replace(ctx context.Context, call policy.Call, err error) (any, error) {
 	value, own := f.answer(ctx, err)
 	event := policy.Event{Kind: policy.FallbackUsed, Outcome: policy.Success, Err: err}
 	if own != nil {
@@ -95,8 +96,15 @@ func (f *Fallback) replace(ctx context.Context, err error) (any, error) {
 		err = nil
 	}
 	if f.events.Observed() {
+		told := false
+		defer func() {
+			if !told {
+				policy.Discard(call, value)
+			}
+		}()
 		event.Policy, event.Name = kind, f.settings.name
 		f.events.Emit(ctx, event)
+		told = true
 	}
 	return value, err
 }

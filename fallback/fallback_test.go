@@ -183,6 +183,26 @@ func TestClassifierPanics(t *testing.T) {
 	f.Wrap(policy.Invoke)(t.Context(), call)
 }
 
+// And so is an answer that the panic of an observer keeps from the caller.
+func TestObserverPanics(t *testing.T) {
+	for name, own := range map[string]error{"used": nil, "failed": errOwn} {
+		call := &judged{value: "body"}
+		f := fallback.Func(func(context.Context, error) (string, error) { return "answer", own })
+		f.Subscribe(policy.ObserverFunc(func(context.Context, policy.Event) { panic("observer") }))
+		func() {
+			defer func() {
+				if got := recover(); got != "observer" {
+					t.Errorf("%s: recovered %v, want the observer's", name, got)
+				}
+			}()
+			f.Wrap(policy.Invoke)(t.Context(), call)
+		}()
+		if len(call.discarded) != 2 || call.discarded[1] != "answer" {
+			t.Errorf("%s: discarded %v, want the call's value and the answer", name, call.discarded)
+		}
+	}
+}
+
 func TestEvents(t *testing.T) {
 	f := fallback.Func(func(_ context.Context, err error) (int, error) {
 		if errors.Is(err, errCall) {
