@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/breaker"
 	"github.com/holdfast-go/holdfast/bulkhead"
+	"github.com/holdfast-go/holdfast/fallback"
 	"github.com/holdfast-go/holdfast/policy"
 	"github.com/holdfast-go/holdfast/policytest"
 	"github.com/holdfast-go/holdfast/retry"
@@ -102,6 +103,45 @@ func TestTwentyAtOnce(t *testing.T) {
 		synctest.Wait()
 		if s := payments.Stats(); s.InFlight != 0 {
 			t.Errorf("%d slots are lost", s.InFlight)
+		}
+	})
+}
+
+// A fallback of the wrong type shows only in calls of the type that it has to answer for.
+func TestFallbackIsOfTheRightType(t *testing.T) {
+	pipeline := holdfast.Compose(fallback.Value("unknown"))
+	call := policytest.Script(policytest.Fail(errDown))
+	name, err := holdfast.Do(t.Context(), pipeline, func(ctx context.Context) (string, error) {
+		value, err := call.Invoke(ctx)
+		text, _ := value.(string) // "" beside an error
+		return text, err
+	})
+	if name != "unknown" || err != nil {
+		t.Errorf("got %q, %v", name, err)
+	}
+}
+
+// With the script's own Invoke, a call returns any, and every type will do.
+func TestAnyFallbackIsOfTheTypeAny(t *testing.T) {
+	pipeline := holdfast.Compose(fallback.Value(0))
+	if _, err := holdfast.Do(t.Context(), pipeline, policytest.Script(policytest.Fail(errDown)).Invoke); err != nil {
+		t.Errorf("%v, although any value is an any", err)
+	}
+	_, err := holdfast.Do(t.Context(), pipeline, func(context.Context) (string, error) { return "", errDown })
+	if _, ok := errors.AsType[*holdfast.ResultTypeError](err); !ok {
+		t.Errorf("%v, want a ResultTypeError", err)
+	}
+}
+
+// To a bubble, what was before is in the future.
+func TestMadeOutsideOfTheBubble(t *testing.T) {
+	payments := breaker.New("payments", breaker.ConsecutiveFailures(1), breaker.OpenFor(time.Second))
+	pipeline := holdfast.Compose(payments)
+	holdfast.Do(t.Context(), pipeline, policytest.Script(policytest.Fail(errDown)).Invoke)
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(10 * 365 * 24 * time.Hour)
+		if payments.State() != breaker.Open {
+			t.Errorf("%v, want it open for decades", payments.State())
 		}
 	})
 }
