@@ -13,15 +13,15 @@ type recording struct {
 	source io.ReadCloser
 	turn   sync.Mutex // held while source is read; not needed to close it
 
-	mu       sync.Mutex // guards the fields below
-	kept     []byte     // all that was read, unless spent
-	length   int64      // of what was read
-	spent    bool       // more was read than may be kept
-	latest   *recordingReader
-	promised bool  // to another attempt, until that begins
-	err      error // of source, io.EOF too
-	readers  int   // open ones
-	over     bool  // no attempt follows
+	mu       sync.Mutex       // guards the fields below
+	kept     []byte           // all that was read, unless spent
+	length   int64            // of what was read
+	spent    bool             // more was read than may be kept
+	latest   *recordingReader // of the attempt that began last
+	promised bool             // to another attempt, until that begins
+	err      error            // of source, io.EOF too
+	readers  int              // open ones
+	over     bool             // no attempt follows
 	closed   bool
 }
 
