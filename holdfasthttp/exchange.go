@@ -80,14 +80,14 @@ func (x *exchange) end() {
 	x.sent.Close()
 }
 
-// explain makes sure that an error of an exchange that was cut says by what. A base
-// transport that looks at the context's Err, and not at its cause, sees a cancellation.
+// explain makes sure that an error of an exchange that was cut says by what, and why. A
+// base transport tells the context's Err or its cause, and seldom both.
 func (x *exchange) explain(err error) error {
 	ended := policy.ContextError(x.until)
 	switch {
-	case ended == nil, errors.Is(err, x.until.Err()):
+	case ended == nil, errors.Is(err, x.until.Err()) && errors.Is(err, context.Cause(x.until)):
 		return err
-	case errors.Is(err, context.Canceled): // by us
+	case errors.Is(err, context.Canceled), errors.Is(ended, err): // err says no more
 		return ended
 	default:
 		return fmt.Errorf("%w: %w", ended, err)

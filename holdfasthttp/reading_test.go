@@ -143,6 +143,33 @@ func TestBodyEnds(t *testing.T) {
 	}
 }
 
+// Why the caller left is known to whoever asks, before the header and after it.
+func TestCauseOfTheCallersEnd(t *testing.T) {
+	why := errors.New("the user closed the page")
+	for _, protocol := range protocols {
+		for _, path := range []string{"/", "/body"} {
+			t.Run(protocol+path, func(t *testing.T) {
+				server, base := serve(t, protocol, slow)
+				ctx, cancel := context.WithCancelCause(t.Context())
+				req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.AfterFunc(100*time.Millisecond, func() { cancel(why) })
+				client := &http.Client{Transport: holdfasthttp.NewTransport(base, holdfast.Compose(timeout.New(time.Minute), fast()))}
+				resp, err := client.Do(req)
+				if err == nil {
+					_, err = io.ReadAll(resp.Body)
+					resp.Body.Close()
+				}
+				if !errors.Is(err, context.Canceled) || !errors.Is(err, why) || strings.Count(err.Error(), why.Error()) != 1 {
+					t.Errorf("%v", err)
+				}
+			})
+		}
+	}
+}
+
 func TestBodyTimeout(t *testing.T) {
 	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {
