@@ -15,10 +15,11 @@ import (
 // it does not know. If the channel is first, policies would take its error for the
 // server's. Unwatch is nil where there is nothing to watch.
 func callerOf(req *http.Request) (ctx context.Context, unwatch func()) {
-	if req.Cancel == nil { //lint:ignore SA1019 http.Client uses it
+	ended := req.Cancel //lint:ignore SA1019 http.Client uses it
+	if ended == nil {
 		return req.Context(), nil
 	}
-	return endingWith(req.Context(), req.Cancel) //lint:ignore SA1019 as above
+	return endingWith(req.Context(), ended)
 }
 
 func endingWith(parent context.Context, ended <-chan struct{}) (context.Context, context.CancelFunc) {
