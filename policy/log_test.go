@@ -19,7 +19,8 @@ func TestLogged(t *testing.T) {
 		want  string
 	}{
 		{
-			"an event with all fields", policy.Event{
+			"an event with all fields",
+			policy.Event{
 				Kind: policy.AttemptDone, Pipeline: "checkout", Policy: "retry", Name: "payments", Attempt: 2,
 				Outcome: policy.Failure, From: "closed", To: "open", Reason: "because", Err: errors.New("down"),
 				Duration: time.Second, Delay: time.Minute,
@@ -29,7 +30,8 @@ func TestLogged(t *testing.T) {
 		},
 		{"an event with none", policy.Event{Kind: policy.CallDone}, `{"v":{"kind":"call.done"}}`},
 		{
-			"a pipeline", policy.Description{Kind: "pipeline", Name: "checkout", Layers: []policy.Description{
+			"a pipeline",
+			policy.Description{Kind: "pipeline", Name: "checkout", Layers: []policy.Description{
 				{Kind: "retry", Params: []slog.Attr{slog.Int("attempts", 3)}},
 				{Kind: "breaker", Name: "payments", Params: []slog.Attr{slog.Group("failure_rate", "rate", .5)}},
 			}},
