@@ -140,7 +140,7 @@ func TestAccept(t *testing.T) {
 		"*/*":      false,
 		"text/*":   false,
 		"nonsense": false,
-		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": false,
+		"text/html,application/xml;q=0.9,*/*;q=0.8":    false,
 		"application/problem+json":                     true,
 		"application/json":                             true,
 		"Application/JSON; charset=utf-8":              true,
