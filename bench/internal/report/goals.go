@@ -16,6 +16,7 @@ type goal struct {
 	other   measure.Mode // of against, where it is not mode
 	across  bool         // other counts
 	atMost  float64
+	spent   string // on what the time goes, where the goal may be missed: from CPU profiles
 }
 
 // An allocation goal bounds how many allocations a call makes.
@@ -46,10 +47,12 @@ var goals = []goal{
 	{
 		text: "consecutive breaker: at most 5 × one packed word", ours: ref{"breaker-consecutive", "holdfast"},
 		against: in("breaker-consecutive", "one packed word"), atMost: 5,
+		spent: "the pipeline's frames are half of it; then the deferred settlement that a panic or Goexit must not escape, and asking whether the call judges itself, as an HTTP request does",
 	},
 	{
 		text: "consecutive breaker: a tenth of gobreaker", ours: ref{"breaker-consecutive", "holdfast"},
 		against: in("breaker-consecutive", "gobreaker"), atMost: 0.1,
+		spent: "as above",
 	},
 	{
 		text: "consecutive breaker: cheaper at two processors than at one", ours: ref{"breaker-consecutive", "holdfast"},
@@ -58,10 +61,12 @@ var goals = []goal{
 	{
 		text: "count window: cheaper than every peer's", ours: ref{"breaker-count", "holdfast"},
 		against: in("breaker-count", counters...), atMost: 1,
+		spent: "the peer's permits are taken and given back by hand, around no function: nothing settles there if the call panics. The pipeline is a quarter of ours, the window's lock another",
 	},
 	{
 		text: "count window: cheaper than every peer's", ours: ref{"breaker-count", "holdfast"},
 		mode: measure.Two, against: in("breaker-count", counters...), atMost: 1,
+		spent: "the peer's permits are taken and given back by hand, around no function: nothing settles there if the call panics. The pipeline is a quarter of ours, the window's lock another",
 	},
 	{
 		text: "time window: half of gobreaker's rolling one", ours: ref{"breaker-time", "holdfast"},
@@ -82,10 +87,12 @@ var goals = []goal{
 	{
 		text: "bulkhead: at most 1.25 × a bare x/sync semaphore", ours: ref{"bulkhead", "holdfast"},
 		against: in("bulkhead", "x/sync semaphore"), atMost: 1.25,
+		spent: "the semaphore itself is two fifths; the pipeline and the settlement the rest, and the count of those inside, without which a queue's places are given out wrongly",
 	},
 	{
 		text: "bulkhead with a queue: at most 1.25 × a bare x/sync semaphore", ours: ref{"bulkhead-queue", "holdfast"},
 		against: in("bulkhead-queue", "x/sync semaphore"), atMost: 1.25,
+		spent: "as above",
 	},
 	{
 		text: "rate limiter by hand: at most the cheapest peer", ours: ref{"ratelimit", "holdfast, by hand"},
@@ -98,18 +105,22 @@ var goals = []goal{
 	{
 		text: "rate limiter in a pipeline: at most the cheapest peer", ours: ref{"ratelimit", "holdfast, in a pipeline"},
 		against: in("ratelimit", limiters...), atMost: 1,
+		spent: "one reading of the clock is three fifths, as with the peers; the pipeline around it is the difference",
 	},
 	{
 		text: "rate limiter in a pipeline: at most the cheapest peer", ours: ref{"ratelimit", "holdfast, in a pipeline"},
 		mode: measure.Two, against: in("ratelimit", limiters...), atMost: 1,
+		spent: "one reading of the clock is three fifths, as with the peers; the pipeline around it is the difference",
 	},
 	{
 		text: "retry on success: at most fortify's", ours: ref{"retry-success", "holdfast"},
 		against: in("retry-success", "fortify"), atMost: 1,
+		spent: "one reading of the clock is three quarters: ExhaustedError and Attempt tell the time since the call began, which nobody knows any more once an attempt has failed",
 	},
 	{
 		text: "fallback on success: at most fortify's", ours: ref{"fallback-unused", "holdfast"},
 		against: in("fallback-unused", "fortify"), atMost: 1,
+		spent: "the pipeline's frames",
 	},
 	{
 		text: "timeout, ctx never looked at: a quarter of context.WithTimeout", ours: ref{"timeout-ignored", "holdfast"},
@@ -130,6 +141,7 @@ var goals = []goal{
 	{
 		text: "three failing attempts: a fifth of any peer", ours: ref{"retry-failing", "holdfast"},
 		against: in("retry-failing", retries...), atMost: 0.2,
+		spent: "a ctx of its own for each further attempt, an error that tells attempts, time and cause, two readings of the clock, and a look into each error for refusals, Permanent and Retry-After",
 	},
 	{
 		text: "unobserved events: one atomic load (a quarter more is noise)", ours: ref{"floors", "+ policy.Events, unobserved"},
@@ -149,6 +161,7 @@ var allocationGoals = []allocationGoal{
 type Verdict struct {
 	Goal, Mode, Against, Found, Limit string
 	Met                               bool
+	Spent                             string // on what the time goes, if that was looked at
 }
 
 // Verdicts judges every goal of which both sides were measured.
@@ -194,7 +207,7 @@ func (r Report) judge(g goal) (Verdict, bool) {
 	}
 	return Verdict{
 		Goal: g.text, Mode: g.mode.String(), Against: against,
-		Found: ratio(worst), Limit: ratio(g.atMost), Met: worst <= g.atMost,
+		Found: ratio(worst), Limit: ratio(g.atMost), Met: worst <= g.atMost, Spent: g.spent,
 	}, true
 }
 

@@ -70,6 +70,22 @@ func (r Report) writeGoals(p *page) {
 		}
 	}
 	p.table(verdictColumns, rows)
+	writeSpent(p, verdicts)
+}
+
+// writeSpent tells on what the time of missed goals goes.
+func writeSpent(p *page, verdicts []Verdict) {
+	told := map[string]bool{}
+	for _, v := range verdicts {
+		if v.Met || v.Spent == "" || told[v.Goal] {
+			continue
+		}
+		if len(told) == 0 {
+			p.line("\nOn what the time goes where a goal is missed, by CPU profile:\n")
+		}
+		told[v.Goal] = true
+		p.line("- %s: %s.", v.Goal, v.Spent)
+	}
 }
 
 func (r Report) writeCase(p *page, c CaseResult, plots string) {

@@ -96,3 +96,16 @@ func TestPlotsAreDrawn(t *testing.T) {
 		}
 	}
 }
+
+func TestOnWhatTheTimeGoes(t *testing.T) {
+	var out strings.Builder
+	writeSpent(&page{w: &out}, []Verdict{
+		{Goal: "met", Met: true, Spent: "nothing"},
+		{Goal: "missed, unknown"},
+		{Goal: "missed", Spent: "the clock"},
+		{Goal: "missed", Spent: "the clock"}, // at two processors
+	})
+	if got, want := out.String(), "\nOn what the time goes where a goal is missed, by CPU profile:\n\n- missed: the clock.\n"; got != want {
+		t.Errorf("page %q, want %q", got, want)
+	}
+}
