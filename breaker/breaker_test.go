@@ -4,12 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -298,101 +294,6 @@ func TestOneTransition(t *testing.T) {
 	}
 }
 
-// BEHAVIOUR 18 and 20: a half-open circuit admits as many as it should, at once.
-func TestTrialsAtOnce(t *testing.T) {
-	for _, concurrent := range []int{1, 3} {
-		t.Run(fmt.Sprint(concurrent), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				b := breaker.New("payments", breaker.ConsecutiveFailures(1), breaker.Trials(concurrent, concurrent))
-				handler := b.Wrap(policy.Invoke)
-				handler(t.Context(), policytest.Script(policytest.Fail(errDown)))
-				time.Sleep(30 * time.Second)
-
-				var ran, refused atomic.Int32
-				finish := make(chan struct{})
-				for range 1000 {
-					go func() {
-						_, err := handler(t.Context(), policy.CallFunc(func(context.Context) (any, error) {
-							ran.Add(1)
-							<-finish
-							return nil, nil
-						}))
-						if open, ok := errors.AsType[*breaker.CircuitOpenError](err); ok && open.State == breaker.HalfOpen {
-							refused.Add(1)
-						}
-					}()
-				}
-				synctest.Wait()
-				if int(ran.Load()) != concurrent || int(refused.Load()) != 1000-concurrent {
-					t.Errorf("%d ran, %d refused", ran.Load(), refused.Load())
-				}
-				close(finish)
-				synctest.Wait()
-				if s := b.State(); s != breaker.Closed {
-					t.Errorf("state %s, want closed", s)
-				}
-			})
-		})
-	}
-}
-
-// BEHAVIOUR 22: the circuit opens when a trial has hung for TrialTimeout, whoever looks
-// when; a late reader is told of each transition with its own time.
-func TestTrialHangs(t *testing.T) {
-	c := newCircuit(breaker.ConsecutiveFailures(1), breaker.OpenFor(30*time.Second), breaker.TrialTimeout(10*time.Second))
-	c.play(t, "F +30s")
-	done, _ := c.Allow()
-	c.play(t, "+9999999999ns =half-open X +1ns =open X")
-	done(policy.Success)
-	c.play(t, "=open +29999999999ns =open +1ns =half-open")
-	if s := c.Stats(); s.Late != 1 {
-		t.Errorf("late %d, want the trial's success", s.Late)
-	}
-
-	c.Allow()
-	c.moves = nil
-	c.play(t, "+1h =half-open")
-	want := []string{"half-open → open at +1m20s", "open → half-open at +1m50s"}
-	for i, m := range c.moves {
-		if got := fmt.Sprintf("%s → %s at +%s", m.From, m.To, m.At.Sub(time.Unix(0, 0))); i >= len(want) || got != want[i] {
-			t.Errorf("transition %d: %s, want %v", i, got, want)
-		}
-	}
-	if len(c.moves) != len(want) {
-		t.Errorf("%d transitions, want %d", len(c.moves), len(want))
-	}
-}
-
-// BEHAVIOUR 23, and the same while closed: a call that panics or ends its goroutine has
-// failed, and gives its place back.
-func TestPanicAndGoexit(t *testing.T) {
-	for name, end := range map[string]func(){
-		"panic":  func() { panic(errDown) },
-		"Goexit": runtime.Goexit,
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := newCircuit(breaker.ConsecutiveFailures(1))
-			run := func() (recovered any) {
-				ended := make(chan struct{})
-				go func() {
-					defer close(ended)
-					defer func() { recovered = recover() }()
-					c.call(t.Context(), policy.CallFunc(func(context.Context) (any, error) { end(); return nil, nil }))
-				}()
-				<-ended
-				return recovered
-			}
-			for range 3 { // closed, then as a trial
-				if got := run(); name == "panic" && got != errDown {
-					t.Errorf("recovered %v, want the call's own value", got)
-				}
-				c.play(t, "=open X +30s =half-open")
-			}
-			c.play(t, "S =closed")
-		})
-	}
-}
-
 // BEHAVIOUR 24: a result of a call that was admitted before a transition moves nothing.
 func TestLateResults(t *testing.T) {
 	for _, outcome := range []policy.Outcome{policy.Success, policy.Failure, policy.Ignored} {
@@ -407,51 +308,6 @@ func TestLateResults(t *testing.T) {
 				t.Errorf("late %d, want 1", s.Late)
 			}
 		})
-	}
-}
-
-// BEHAVIOUR 25: isolations stack.
-func TestIsolate(t *testing.T) {
-	c := newCircuit(breaker.ConsecutiveFailures(1))
-	c.play(t, "F =open")
-	release1, release2 := c.Isolate(), c.Isolate()
-	c.play(t, "=isolated X +1h =isolated")
-	if s := c.Stats(); s.Openings != 1 {
-		t.Errorf("openings %d, want those before the isolation", s.Openings)
-	}
-	c.play(t, "reset =isolated")
-	if s := c.Stats(); s.Openings != 0 {
-		t.Errorf("openings %d after Reset", s.Openings)
-	}
-	_, err := c.Allow()
-	if _, known := policy.RetryAfter(err); known {
-		t.Errorf("%v knows how long an isolation lasts", err)
-	}
-	release1()
-	release1()
-	c.play(t, "=isolated X")
-	release2()
-	c.play(t, "=closed S F =open")
-
-	var got []string
-	for i, m := range c.moves {
-		got = append(got, m.To.String())
-		if m.Seq != uint64(i+1) || m.Breaker != "payments" || m.Reason == "" {
-			t.Errorf("transition %+v", m)
-		}
-	}
-	if s := strings.Join(got, " "); s != "open isolated closed open" {
-		t.Errorf("transitions %s", s)
-	}
-}
-
-// BEHAVIOUR 26: the wall clock is no measure.
-func TestWallClockSteps(t *testing.T) {
-	for _, step := range []time.Duration{time.Hour, -time.Hour} {
-		c := newCircuit(breaker.ConsecutiveFailures(1))
-		c.play(t, "F +10s")
-		c.clock.Set(c.clock.Now().Add(step))
-		c.play(t, "+19s X +1s =half-open S =closed")
 	}
 }
 
@@ -503,17 +359,6 @@ func TestOpenForFunc(t *testing.T) {
 	c.play(t, "F +1s =half-open")
 }
 
-func TestReset(t *testing.T) {
-	c := newCircuit(breaker.FailureRate(.5, breaker.Last(4)))
-	c.play(t, "F F F")
-	done, _ := c.Allow()
-	c.Reset()
-	done(policy.Failure)
-	if s := c.Stats(); s.Calls != 0 || s.Late != 1 || len(c.moves) != 0 {
-		t.Errorf("stats %+v, transitions %v", s, c.moves)
-	}
-}
-
 func TestDoneContextIsNotAdmitted(t *testing.T) {
 	c := newCircuit(breaker.ConsecutiveFailures(1))
 	c.play(t, "F +30s")
@@ -542,75 +387,4 @@ func TestEvents(t *testing.T) {
 	if e := got[1]; e.Policy != "breaker" || e.Name != "payments" || !errors.Is(e.Err, breaker.ErrOpen) || e.Delay != 30*time.Second {
 		t.Errorf("refusal told as %+v", e)
 	}
-}
-
-func TestStorm(t *testing.T) {
-	b := breaker.New("payments",
-		breaker.FailureRate(.5, breaker.Within(time.Second)), breaker.SlowCalls(time.Second, .9, breaker.Last(50)),
-		breaker.OpenFor(time.Microsecond), breaker.Trials(3, 5), breaker.TolerateTrialFailures(1), breaker.TrialTimeout(time.Second),
-	)
-	handler := b.Wrap(policy.Invoke)
-	var running sync.WaitGroup
-	for i := range 1000 {
-		running.Go(func() {
-			defer func() { recover() }()
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			for j := range 20 {
-				switch (i + j) % 7 {
-				case 0:
-					handler(ctx, policytest.Script(policytest.Fail(errDown)))
-				case 1:
-					b.Stats()
-				case 2:
-					b.Isolate()()
-				case 3:
-					handler(ctx, policy.CallFunc(func(context.Context) (any, error) { cancel(); return nil, ctx.Err() }))
-				case 4:
-					if i%3 == 0 {
-						handler(ctx, policytest.Script(policytest.Panic(errDown)))
-					}
-				default:
-					handler(t.Context(), policytest.Script(policytest.Return(1)))
-				}
-			}
-		})
-	}
-	running.Wait()
-	b.Reset()
-	if _, err := handler(t.Context(), policytest.Script(policytest.Return(1))); err != nil {
-		t.Errorf("after the storm: %v", err)
-	}
-}
-
-func TestSuccessAllocatesNothing(t *testing.T) {
-	for name, options := range map[string][]breaker.Option{
-		"consecutive": nil,
-		"last":        {breaker.FailureRate(.5, breaker.Last(10))},
-		"within":      {breaker.FailureRate(.5, breaker.Within(time.Minute))},
-		"slow":        {breaker.SlowCalls(time.Second, .5, breaker.Within(time.Minute))},
-	} {
-		handler := breaker.New("payments", options...).Wrap(policy.Invoke)
-		value := new(int)
-		call := policy.CallFunc(func(context.Context) (any, error) { return value, nil })
-		if n := testing.AllocsPerRun(1000, func() { handler(t.Context(), call) }); n != 0 {
-			t.Errorf("%s: %v allocations, want none", name, n)
-		}
-	}
-}
-
-func TestRefusalAllocatesOnce(t *testing.T) {
-	c := newCircuit(breaker.ConsecutiveFailures(1))
-	c.play(t, "F")
-	call := policytest.Script(policytest.Return(1))
-	if n := testing.AllocsPerRun(1000, func() { c.call(t.Context(), call) }); n > 1 {
-		t.Errorf("%v allocations, want the error's", n)
-	}
-}
-
-func TestKeepsTheRules(t *testing.T) {
-	policytest.Run(t, func() policy.Policy { return breaker.New("payments") })
-	policytest.Run(t, func() policy.Policy {
-		return breaker.New("payments", breaker.SlowCalls(time.Second, 1, breaker.Within(time.Minute)), breaker.Failures(50, breaker.Last(50)))
-	})
 }
