@@ -15,10 +15,10 @@ var ErrFull = errors.New("bulkhead: full")
 // [policy.ErrRejected]. When a slot comes free is not known, so it says nothing of
 // a wait.
 type FullError struct {
-	Name     string
-	Limit    int
-	InFlight int // slots taken when the call was refused
-	Queued   int // calls then waiting, not counting the refused one
+	Name     string // the bulkhead's
+	Limit    int    // slots there are
+	InFlight int    // slots taken when the call was refused
+	Queued   int    // calls then waiting, not counting the refused one
 }
 
 // Error names the bulkhead and its numbers.

@@ -15,10 +15,12 @@ const (
 	forever = time.Duration(math.MaxInt64)
 )
 
-// An Option changes a setting of [New]. The last of two equal options wins.
+// An Option changes a setting of [New] or [Build]. The last of two equal options wins.
+// None may be nil, nor a clock that is given to one.
 type Option interface{ apply(*settings) }
 
-// Name names the bulkhead in events, errors and descriptions. Default: "bulkhead".
+// Name names the bulkhead in events, errors and descriptions; not empty. Default:
+// "bulkhead".
 func Name(name string) Option {
 	return option(func(s *settings) { s.name = name })
 }
@@ -30,13 +32,13 @@ func MaxQueue(n int) Option {
 }
 
 // MaxWait bounds each wait in the queue to d ≥ 0; a call that has waited so long is
-// refused. With 0 nobody waits, whatever MaxQueue says. Default: as long as ctx
+// refused. With 0 nobody waits, whatever [MaxQueue] says. Default: as long as ctx
 // allows.
 func MaxWait(d time.Duration) Option {
 	return option(func(s *settings) { s.maxWait = d })
 }
 
-// Clock measures MaxWait and dates events. Default: [policy.SystemClock].
+// Clock gives the bulkhead the time. Default: [policy.SystemClock].
 func Clock(c policy.Clock) Option {
 	return option(func(s *settings) {
 		s.clock = c

@@ -18,16 +18,16 @@ var ErrBodyTimeout = errors.New("holdfasthttp: no data of the body in time")
 // A BodyTimeoutError says that a read of a response's body waited longer than
 // [BodyTimeout] for data. It Is [ErrBodyTimeout] and context.DeadlineExceeded.
 type BodyTimeoutError struct {
-	Limit time.Duration
-	Err   error // what the read then returned
+	Limit time.Duration // of each read
+	Err   error         // what the read then returned
 }
 
-// Error implements error.
+// Error names the limit, and then says what the read returned.
 func (e *BodyTimeoutError) Error() string {
 	return fmt.Sprintf("holdfasthttp: no data of the body within %v: %v", e.Limit, e.Err)
 }
 
-// Is tells that e is [ErrBodyTimeout] and context.DeadlineExceeded.
+// Is reports a match with [ErrBodyTimeout] and context.DeadlineExceeded.
 func (e *BodyTimeoutError) Is(target error) bool {
 	return target == ErrBodyTimeout || target == context.DeadlineExceeded
 }

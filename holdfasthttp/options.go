@@ -11,8 +11,8 @@ import (
 const defaultMaxReplay = 64 << 10
 
 // An Option changes a setting of [NewTransport] or [NewHandler]. The last of two equal
-// options wins; [RetryIdempotentOnly] and [RetryAll] are equal. A handler takes
-// [Keyed] only.
+// options wins; [RetryIdempotentOnly] and [RetryAll] are equal. None may be nil, nor a
+// func that is given to one. A handler takes [Keyed] only.
 type Option interface{ apply(*settings) }
 
 // RetryIdempotentOnly repeats GET, HEAD, OPTIONS, TRACE, PUT and DELETE, and any
@@ -23,14 +23,14 @@ func RetryIdempotentOnly() Option {
 }
 
 // RetryAll repeats every method, for servers that do not mind to see a POST twice.
+// Default: [RetryIdempotentOnly].
 func RetryAll() Option {
 	return transportOption("RetryAll()", func(s *settings) { s.retryAll = true })
 }
 
-// MaxReplay is how much of a request's body is kept, while it is sent, to be sent
-// again, where the request has no GetBody. A request whose body is longer is sent once
-// only. A body is kept only if the request may be repeated. Range: at least 0.
-// Default: 64 KiB.
+// MaxReplay is how much of a request's body is kept, in bytes ≥ 0, while it is sent, to
+// be sent again, where the request has no GetBody. A request whose body is longer is
+// sent once only. A body is kept only if the request may be repeated. Default: 64 KiB.
 func MaxReplay(bytes int64) Option {
 	return transportOption("MaxReplay", func(s *settings) { s.maxReplay = bytes })
 }
@@ -48,10 +48,10 @@ func IdempotencyKey(f func(*http.Request) string) Option {
 	})
 }
 
-// BodyTimeout bounds how long each read of a response's body may wait for data, which
-// no timeout policy does. A read that waits longer fails with a [BodyTimeoutError], and
+// BodyTimeout bounds to d > 0 how long each read of a response's body may wait for data,
+// which no timeout policy does. A read that waits longer fails with a [BodyTimeoutError], and
 // the connection is closed. A protocol that the connection was switched to is not
-// bounded. Range: greater than 0. Default: no limit.
+// bounded. Default: no limit.
 func BodyTimeout(d time.Duration) Option {
 	return transportOption("BodyTimeout", func(s *settings) { s.bodyTimeout, s.bodyTimeoutSet = d, true })
 }
@@ -62,10 +62,10 @@ func BodyTimeout(d time.Duration) Option {
 // at a time for a key, and with no lock held; if it panics, so does the call, and the
 // next one tries again. make must not return nil.
 //
-// At most max pipelines are kept: the least recently used one is dropped, and a new one
+// At most max ≥ 1 pipelines are kept: the least recently used one is dropped, and a new one
 // made if its key comes back. While a call is in flight, a body open, or a circuit of
 // it not closed, a pipeline is never dropped; max is exceeded then, until one can go.
-// Range: max at least 1.
+// Default: one pipeline for all requests.
 func Keyed(key func(*http.Request) string, make func(key string) *holdfast.Pipeline, max int) Option {
 	return option(func(s *settings) {
 		s.keyed = true

@@ -17,8 +17,8 @@ var ErrExceeded = errors.New("ratelimit: exceeded")
 // A call whose ctx has a deadline that comes before the token gets an error from
 // which both an ExceededError and context.DeadlineExceeded are reachable.
 type ExceededError struct {
-	Name    string
-	RetryIn time.Duration // until the call's turn had come, had it waited
+	Name    string        // the limiter's
+	RetryIn time.Duration // until the call's turn would have come, had it waited
 }
 
 // Error names the limiter and the wait.

@@ -9,17 +9,19 @@ import (
 
 const kind = "ratelimit"
 
-// An Option changes a setting of [New]. The last of two equal options wins.
+// An Option changes a setting of [New] or [Build]. The last of two equal options wins.
+// None may be nil, nor a clock that is given to one.
 type Option interface{ apply(*settings) }
 
-// Name names the limiter in events, errors and descriptions. Default: "ratelimit".
+// Name names the limiter in events, errors and descriptions; not empty. Default:
+// "ratelimit".
 func Name(name string) Option {
 	return option(func(s *settings) { s.name = name })
 }
 
 // MaxWait lets a call in a pipeline wait up to d ≥ 0 for its token; one that would
 // have to wait longer is refused at once. [Limiter.Wait] and [Limiter.Allow] do not
-// heed it. Default: 0, a call that finds no token is refused.
+// heed it. Default: 0, a call that finds no token is refused at once.
 func MaxWait(d time.Duration) Option {
 	return option(func(s *settings) { s.maxWait = d })
 }

@@ -14,7 +14,8 @@ type Rate struct {
 }
 
 // Per is a rate of n ≥ 1 calls in each period > 0, spread evenly: the interval is
-// exactly period/n, also where that is no whole number of nanoseconds.
+// exactly period/n, also where that is no whole number of nanoseconds. [New] refuses
+// other rates.
 func Per(n int, period time.Duration) Rate { return Rate{n: n, period: period} }
 
 // String returns the rate as "100/1s" or "1/24h".

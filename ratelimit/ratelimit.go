@@ -26,8 +26,17 @@ type Limiter struct {
 	rejected uint64
 }
 
+// Stats is a snapshot of a [Limiter].
+type Stats struct {
+	Rate      Rate
+	Burst     int
+	Available float64 // tokens there now, the part of the next one included
+	Rejected  uint64  // refusals so far, those by Allow included
+}
+
 // New makes a limiter that lets calls begin at rate r, and up to burst ≥ 1 of them at
-// once after idle time. It starts with a full burst. It panics on a bad setting.
+// once after idle time. It starts with a full burst. It panics on a bad setting, with
+// all faults in one message.
 //
 // Callers that wait use the rate to the full if burst is 2 or more: with 1, what a timer
 // is late by is lost, for the calls would come too close otherwise.
@@ -39,7 +48,7 @@ func New(r Rate, burst int, opts ...Option) *Limiter {
 	return l
 }
 
-// Build is [New] with an error for a bad setting.
+// Build is [New] with an error instead of a panic.
 func Build(r Rate, burst int, opts ...Option) (*Limiter, error) { return build(r, burst, opts) }
 
 // Wrap implements [policy.Policy].
@@ -80,14 +89,6 @@ func (l *Limiter) Wait(ctx context.Context) error {
 
 // Name is the name that events, errors and descriptions carry.
 func (l *Limiter) Name() string { return l.settings.name }
-
-// Stats is a snapshot of a [Limiter].
-type Stats struct {
-	Rate      Rate
-	Burst     int
-	Available float64 // tokens there now, the part of the next one included
-	Rejected  uint64  // refusals so far, those by Allow included
-}
 
 // Stats reads the numbers as they are now. It costs as much as a call.
 func (l *Limiter) Stats() Stats {
@@ -155,7 +156,7 @@ func (l *Limiter) left(ctx context.Context) time.Duration {
 // A waiter is somebody in line.
 type waiter struct {
 	place   *list.Element
-	turn    chan struct{} // closed once a token is his
+	turn    chan struct{} // closed once it has its token
 	arrival ticks         // of the state then
 }
 
@@ -185,8 +186,8 @@ func (l *Limiter) stand(ctx context.Context, w *waiter, wait time.Duration) erro
 			l.leave(w)
 		}
 	}()
-	if wait > 0 && l.events.Observed() {
-		l.emit(ctx, policy.Event{Kind: policy.RateLimitDelayed, Delay: wait})
+	if wait > 0 {
+		l.tell(ctx, policy.Event{Kind: policy.RateLimitDelayed, Delay: wait})
 	}
 	select {
 	case <-w.turn:
@@ -207,7 +208,7 @@ func (l *Limiter) serve() {
 }
 
 // serveLocked gives the tokens that are there to the first in line, and sets the timer
-// for the next. Where somebody leaves, those behind him move up by themselves: it is
+// for the next. Where somebody leaves, those behind move up by themselves: it is
 // the head's token that the timer is set for, whoever the head is then.
 func (l *Limiter) serveLocked(now time.Duration) {
 	l.stopLocked()
@@ -255,13 +256,13 @@ func (l *Limiter) refuse(ctx context.Context, wait time.Duration, late bool) err
 		err = fmt.Errorf("%w: %w", err, context.DeadlineExceeded)
 		reason = "no token before the deadline"
 	}
-	if l.events.Observed() {
-		l.emit(ctx, policy.Event{Kind: policy.RateLimitRejected, Err: err, Reason: reason})
-	}
+	l.tell(ctx, policy.Event{Kind: policy.RateLimitRejected, Err: err, Reason: reason})
 	return err
 }
 
-func (l *Limiter) emit(ctx context.Context, event policy.Event) {
-	event.Policy, event.Name, event.Time = kind, l.settings.name, l.settings.clock.Now()
-	l.events.Emit(ctx, event)
+func (l *Limiter) tell(ctx context.Context, event policy.Event) {
+	if l.events.Observed() {
+		event.Policy, event.Name, event.Time = kind, l.settings.name, l.settings.clock.Now()
+		l.events.Emit(ctx, event)
+	}
 }

@@ -51,7 +51,7 @@ func (s *state) putBack(arrival ticks) {
 }
 
 // wait is how long after now a token is there for a caller with ahead others before
-// him: rounded up, 0 if it is there now, and the longest Duration if it is longer.
+// it: rounded up, 0 if it is there now, and the longest Duration if it is longer.
 func (s *state) wait(now time.Duration, ahead int) time.Duration {
 	at := s.at(now)
 	due, early := later(s.arrival, at).plus(product(uint64(ahead), s.period)), at.plus(s.tolerance)

@@ -17,9 +17,9 @@ var ErrExceeded = errors.New("timeout: limit exceeded")
 // Under [Abandon] it is a [policy.Unfinished] while the call runs. It is safe for
 // concurrent use as long as nobody changes its fields.
 type ExceededError struct {
-	Name  string
-	Limit time.Duration
-	Err   error // what the call returned; nil where it had not yet
+	Name  string        // the timeout's
+	Limit time.Duration // of this call
+	Err   error         // what the call returned; nil where it had not yet
 
 	work *work // of an abandoned call
 }
@@ -33,7 +33,7 @@ func (e *ExceededError) Error() string {
 	return message
 }
 
-// Is tells that e is [ErrExceeded] and context.DeadlineExceeded.
+// Is reports a match with [ErrExceeded] and context.DeadlineExceeded.
 func (e *ExceededError) Is(target error) bool {
 	return target == ErrExceeded || target == context.DeadlineExceeded
 }

@@ -10,10 +10,12 @@ import (
 
 const kind = "timeout"
 
-// An Option changes a setting of [New]. The last of two equal options wins.
+// An Option changes a setting of [New] or [Build]. The last of two equal options wins.
+// None may be nil, nor a func or clock that is given to one.
 type Option interface{ apply(*settings) }
 
-// Name names the timeout in errors, events and descriptions. Default: "timeout".
+// Name names the timeout in events, errors and descriptions; not empty. Default:
+// "timeout".
 func Name(name string) Option {
 	return option(func(s *settings) { s.name = name })
 }
@@ -42,7 +44,7 @@ func LimitFunc(f func(ctx context.Context) time.Duration) Option {
 	})
 }
 
-// Clock has the timeout measure on c. Default: [policy.SystemClock].
+// Clock gives the timeout the time. Default: [policy.SystemClock].
 func Clock(c policy.Clock) Option {
 	return option(func(s *settings) {
 		s.clock = c

@@ -22,12 +22,13 @@ type Timeout struct {
 	events    policy.Events
 }
 
-// Stats is what a [Timeout] knows about its calls.
+// Stats is a snapshot of a [Timeout].
 type Stats struct {
 	Abandoned int // abandoned calls still running
 }
 
-// New returns a Timeout of limit, which must be above 0. It panics on a bad setting.
+// New makes a timeout of limit > 0. It panics on a bad setting, with all faults in one
+// message.
 func New(limit time.Duration, opts ...Option) *Timeout {
 	t, err := Build(limit, opts...)
 	if err != nil {
@@ -36,7 +37,7 @@ func New(limit time.Duration, opts ...Option) *Timeout {
 	return t
 }
 
-// Build is [New], except that it returns what is wrong with the settings.
+// Build is [New] with an error instead of a panic.
 func Build(limit time.Duration, opts ...Option) (*Timeout, error) { return build(limit, opts) }
 
 // Wrap implements [policy.Policy].
@@ -60,10 +61,10 @@ func (t *Timeout) Wrap(next policy.Handler) policy.Handler {
 	}
 }
 
-// Name is the name that errors, events and descriptions carry.
+// Name is the name that events, errors and descriptions carry.
 func (t *Timeout) Name() string { return t.settings.name }
 
-// Stats reads the current numbers. It costs one atomic load.
+// Stats reads the numbers as they are now. It costs one atomic load.
 func (t *Timeout) Stats() Stats { return Stats{Abandoned: int(t.abandoned.Load())} }
 
 // Describe implements [policy.Describer].
@@ -111,7 +112,7 @@ func (t *Timeout) conclude(c *callContext, call policy.Call, value any, err erro
 	outcome := policy.Success
 	if err != nil {
 		outcome = policy.Failure
-		err = t.verdict(cause, err)
+		err = verdict(cause, err)
 	}
 	t.tellBefore(c, call, value, policy.Event{Kind: policy.TimeoutExceeded, Outcome: outcome, Err: err})
 	return value, err
@@ -145,7 +146,7 @@ func (t *Timeout) broken(c *callContext) {
 }
 
 // verdict holds the call's error, unless that is the cause itself.
-func (t *Timeout) verdict(cause *ExceededError, err error) error {
+func verdict(cause *ExceededError, err error) error {
 	if err == error(cause) {
 		return err
 	}
