@@ -173,7 +173,8 @@ func (e *execution) cause() error {
 }
 
 func (e *execution) tell(event policy.Event) {
-	event.Policy, event.Name, event.Outcome = kind, e.settings.name, e.outcome
+	event.Policy, event.Name, event.Time = kind, e.settings.name, e.settings.clock.Now()
+	event.Outcome = e.outcome
 	e.events.Emit(e.ctx, event)
 }
 

@@ -259,6 +259,16 @@ func TestCallsShareNothing(t *testing.T) {
 	})
 }
 
+func TestEventsAreDatedByTheClock(t *testing.T) {
+	clock := policytest.NewClock(time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC))
+	r := retry.New(retry.Clock(clock))
+	recorder := policytest.Record(r)
+	r.Wrap(policy.Invoke)(t.Context(), policytest.Script(policytest.Return(1)))
+	if events := recorder.Events(); len(events) != 1 || !events[0].Time.Equal(clock.Now()) {
+		t.Errorf("events %+v, want one of %s", events, clock.Now())
+	}
+}
+
 func TestEvents(t *testing.T) {
 	refused := &open{}
 	type event struct {
