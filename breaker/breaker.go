@@ -16,9 +16,10 @@ import (
 // is safe for concurrent use, must not be copied, and has nothing to close: its state
 // moves when a call or a reader comes by.
 //
-// A success under [ConsecutiveFailures] alone writes no shared memory unless there is a
-// run of failures to reset. A window costs a lock per call, one over time a clock
-// reading too, and [SlowCalls] or [SlowIsFailure] two. Nothing is allocated on success.
+// A success under [ConsecutiveFailures] alone writes no shared memory, unless there is a
+// run of failures to end, or a classifier or [policy.Judge] to ask. A window costs a lock
+// per call, one over time a reading of the clock too, and [SlowCalls] or [SlowIsFailure]
+// two. Nothing is allocated on success.
 type Breaker struct {
 	settings *settings
 	events   policy.Events
@@ -44,7 +45,7 @@ const (
 	wordGeneration
 )
 
-// Transition is a change of state. At is its own time, also where a late reader brought
+// A Transition is a change of state. At is its own time, also where a late reader brought
 // it about; Seq counts the breaker's transitions from 1.
 type Transition struct {
 	Breaker  string
@@ -54,7 +55,7 @@ type Transition struct {
 	Seq      uint64
 }
 
-// Stats is a breaker at an instant.
+// Stats is a snapshot of a [Breaker].
 type Stats struct {
 	State State
 	// Calls and Failures are those of FailureRate's window, else of Failures', else of
@@ -70,8 +71,8 @@ type Stats struct {
 	Late                  uint64        // results that moved nothing: a transition had come before them
 }
 
-// New returns a closed breaker, named after the dependency. It panics on a bad setting;
-// [Build] returns an error.
+// New makes a closed breaker, named after the dependency. It panics on a bad setting, with
+// all faults in one message. Range: name not empty.
 func New(name string, opts ...Option) *Breaker {
 	b, err := Build(name, opts...)
 	if err != nil {
@@ -80,7 +81,7 @@ func New(name string, opts ...Option) *Breaker {
 	return b
 }
 
-// Build is [New] with an error, which tells every bad setting, instead of a panic.
+// Build is [New] with an error instead of a panic.
 func Build(name string, opts ...Option) (*Breaker, error) {
 	s, err := build(name, opts)
 	if err != nil {
@@ -135,7 +136,7 @@ func (b *Breaker) Wrap(next policy.Handler) policy.Handler {
 // Allow admits a call by hand, for what is no function call, such as a stream. The
 // caller runs it if err is nil, and then calls done with what it said; a stream does so
 // once established. Calling done again does nothing; done(0) is done(policy.Ignored).
-// The refusal is a *[CircuitOpenError].
+// The refusal is a *[CircuitOpenError]. Unlike a call in a pipeline, Allow allocates.
 func (b *Breaker) Allow() (done func(policy.Outcome), err error) {
 	ctx := context.Background()
 	t, err := b.admit(ctx)
@@ -155,7 +156,8 @@ func (b *Breaker) Allow() (done func(policy.Outcome), err error) {
 }
 
 // State is the state as of now: once the open period has elapsed it is HalfOpen, even
-// before the next call.
+// before the next call. It costs one atomic load while the circuit is closed, else as
+// much as [Breaker.Stats].
 func (b *Breaker) State() State {
 	if b.word.Load()&wordClosed != 0 {
 		return Closed // which no time changes
@@ -185,7 +187,8 @@ func (b *Breaker) Isolate() (release func()) {
 // Isolations stay, and what Reset closes is what they hide.
 func (b *Breaker) Reset() { b.change((*machine).reset) }
 
-// Stats returns the breaker as of now.
+// Stats reads the numbers as they are now. It costs a lock and a reading of the clock,
+// and tells of the transitions that time has brought.
 func (b *Breaker) Stats() Stats {
 	var s Stats
 	b.change(func(m *machine, now time.Duration) { s = m.stats(now) })
@@ -193,7 +196,7 @@ func (b *Breaker) Stats() Stats {
 	return s
 }
 
-// Name is the breaker's name.
+// Name is the name that events, errors and descriptions carry.
 func (b *Breaker) Name() string { return b.settings.name }
 
 // Describe implements [policy.Describer].

@@ -8,50 +8,52 @@ import (
 )
 
 // An Option changes a setting of [New] or [Build]. The last of two equal options wins.
+// Neither an option nor what it is given may be nil.
 type Option interface{ apply(*settings) }
 
-// ConsecutiveFailures opens the circuit after n failures in a row, n ≥ 1. Default,
-// where no other condition is given: 5. Of several conditions, the first to hold
-// opens the circuit.
+// ConsecutiveFailures opens the circuit after n failures in a row. Of several conditions,
+// the first to hold opens the circuit. Range: at least 1. Default, where no other
+// condition is given: 5.
 func ConsecutiveFailures(n int) Option {
 	return option(func(s *settings) { s.consecutive, s.consecutiveSet = n, true })
 }
 
 // FailureRate opens the circuit when the share of failures in the window is at least
-// rate, 0 < rate ≤ 1, and the window holds [MinimumCalls]. The share is
-// float64(failures)/float64(calls).
+// rate, and the window holds [MinimumCalls]. The share is
+// float64(failures)/float64(calls). Range: 0 < rate ≤ 1. Default: no such condition.
 func FailureRate(rate float64, over Window) Option {
 	return option(func(s *settings) { s.failureRate = &rateSettings{rate: rate, over: over} })
 }
 
-// Failures opens the circuit when the window holds n failures, n ≥ 1, at whatever
-// volume.
+// Failures opens the circuit when the window holds n failures, at whatever volume. Range:
+// at least 1, and at most the size of a [Last] window. Default: no such condition.
 func Failures(n int, over Window) Option {
 	return option(func(s *settings) { s.failures = &failuresSettings{n: n, over: over} })
 }
 
-// SlowCalls opens the circuit when the share of calls that took longer than slowerThan
-// is at least rate, 0 < rate ≤ 1, and the window holds [MinimumCalls]. Failures are
-// slow calls too if they took as long, and so is a call whose caller left after that
-// time. A trial that is slow has failed. It costs two clock readings per call.
+// SlowCalls opens the circuit when the share of calls that took longer than slowerThan is
+// at least rate, and the window holds [MinimumCalls]. Failures are slow calls too if they
+// took as long, and so is a call whose caller left after that time. A trial that is slow
+// has failed. Range: slowerThan greater than 0, 0 < rate ≤ 1. Default: no such condition.
 func SlowCalls(slowerThan time.Duration, rate float64, over Window) Option {
 	return option(func(s *settings) { s.slowCalls = &slowSettings{slowerThan, rateSettings{rate: rate, over: over}} })
 }
 
 // SlowIsFailure has a success that took longer than slowerThan recorded as a failure.
-// Default: how long a success took does not matter.
+// Range: greater than 0. Default: how long a success took does not matter.
 func SlowIsFailure(slowerThan time.Duration) Option {
 	return option(func(s *settings) { s.slowIsFailure, s.slowIsFailureSet = slowerThan, true })
 }
 
-// MinimumCalls is how many calls a window must hold before its rate can open the
-// circuit, n ≥ 1, and at most the size of a [Last] window. Default: that size for Last,
+// MinimumCalls is how many calls a window must hold before its rate can open the circuit.
+// Range: at least 1, and at most the size of a [Last] window. Default: that size for Last,
 // 10 for [Within].
 func MinimumCalls(n int) Option {
 	return option(func(s *settings) { s.minimum, s.minimumSet = n, true })
 }
 
-// OpenFor is how long the circuit stays open before it admits trials. Default 30s.
+// OpenFor keeps the circuit open for d before it admits trials. Range: greater than 0.
+// Default: 30s.
 func OpenFor(d time.Duration) Option {
 	return option(func(s *settings) {
 		s.opening = openingSettings{setting: fmt.Sprintf("OpenFor(%s)", d), fixed: true, period: constantly(d)}
@@ -65,8 +67,8 @@ func OpenFor(d time.Duration) Option {
 // in a row, from 1; the count starts again when trials close the circuit, at [Breaker.Reset],
 // and at the last release. A result ≤ 0 is 0: trials at once.
 //
-// f is asked ahead, for the next opening, by New and after each transition, and never
-// under a lock.
+// f is asked ahead, for the next opening, by New and after each transition: one question
+// at a time, and never under a lock. Default: [OpenFor].
 func OpenForFunc(f func(openings int) time.Duration) Option {
 	return option(func(s *settings) {
 		s.opening = openingSettings{setting: "OpenForFunc", ask: f}
@@ -77,7 +79,8 @@ func OpenForFunc(f func(openings int) time.Duration) Option {
 }
 
 // OpenBackoff keeps the circuit open for base, then 2·base, 4·base and so on up to max
-// while trials fail; after a close it is base again. 0 < base ≤ max.
+// while trials fail; after a close it is base again. Range: 0 < base ≤ max. Default:
+// [OpenFor].
 func OpenBackoff(base, max time.Duration) Option {
 	return option(func(s *settings) {
 		s.opening = openingSettings{setting: fmt.Sprintf("OpenBackoff(%s, %s)", base, max), period: doubling(base, max)}
@@ -88,19 +91,20 @@ func OpenBackoff(base, max time.Duration) Option {
 }
 
 // Trials sets how many trials a half-open circuit admits at once, and how many successes
-// close it; both ≥ 1. Default 1, 1.
+// close it. Range: both at least 1. Default: 1, 1.
 func Trials(concurrent, successes int) Option {
 	return option(func(s *settings) { s.concurrent, s.successes = concurrent, successes })
 }
 
-// TolerateTrialFailures is how many trials may fail before the circuit opens again,
-// n ≥ 0. Default 0: the first that fails opens it.
+// TolerateTrialFailures is how many trials may fail before the circuit opens again. Range:
+// at least 0. Default: 0, the first that fails opens it.
 func TolerateTrialFailures(n int) Option {
 	return option(func(s *settings) { s.tolerated = n })
 }
 
-// TrialTimeout is when a trial that still runs has failed. Default: [OpenFor] where it
-// is given as such, else 30s. A trial that hangs thus never keeps others out for longer.
+// TrialTimeout has a trial that still runs after d count as failed, so that one that hangs
+// keeps others out for no longer. Range: greater than 0. Default: what [OpenFor] says, 30s
+// where the open period is another option's.
 func TrialTimeout(d time.Duration) Option {
 	return option(func(s *settings) { s.trialTimeout, s.trialTimeoutSet = d, true })
 }
@@ -124,10 +128,11 @@ func CountDeadlines() Option {
 	return option(func(s *settings) { s.countDeadlines = true })
 }
 
-// OnStateChange has f told every transition: in order, once each, and never under a
+// OnStateChange has f told every transition: in order, one at a time, and never under a
 // lock, so f may call back into the breaker. f runs on the goroutine of the call or
 // reader that came by, and so does a panic of f, once all has been settled and told:
 // one that comes out of [Breaker.Isolate] leaves an isolation that nobody can release.
+// Default: nobody is told.
 func OnStateChange(f func(Transition)) Option {
 	return option(func(s *settings) {
 		s.onStateChange = f
@@ -137,7 +142,7 @@ func OnStateChange(f func(Transition)) Option {
 	})
 }
 
-// Clock has the breaker read c. Default: [policy.SystemClock].
+// Clock is where the time comes from. Default: [policy.SystemClock].
 func Clock(c policy.Clock) Option {
 	return option(func(s *settings) {
 		s.clock = c
@@ -162,11 +167,11 @@ const (
 	withinTime
 )
 
-// Last is a window over the last calls, 1 to 16 777 216; it takes a byte for each.
+// Last is a window over the last calls; it takes a byte for each. Range: 1 to 16 777 216.
 func Last(calls int) Window { return Window{of: lastCalls, calls: calls} }
 
-// Within is a window over the time d, at least 10 ns, in 10 buckets that expire one at a
-// time.
+// Within is a window over the time d, in 10 buckets that expire one at a time. Range: at
+// least 10ns.
 func Within(d time.Duration) Window { return Window{of: withinTime, span: d} }
 
 // String returns "Last(10)" or "Within(1m0s)".

@@ -79,7 +79,7 @@ type trial struct {
 type ticket struct {
 	generation uint64
 	trial      uint64        // 0: admitted closed
-	start      time.Duration // set where settings.timed, and for trials
+	start      time.Duration // set where settings.measured, and for trials
 }
 
 // word is Breaker.word while the circuit that admitted t is closed as it was then, and
@@ -161,8 +161,8 @@ func (m *machine) admit(now time.Duration) (t ticket, retryIn time.Duration, ok 
 }
 
 // record settles the call that t admitted, and tells why a closed circuit must open
-// now, or "". A caller that gets a reason calls open with it; only then, and where
-// settings.timed, does now have to be known.
+// now, or "". A caller that gets a reason calls open with it; only then, for trials, and
+// where settings.timed, does now have to be known.
 func (m *machine) record(t ticket, r result, now time.Duration) (reason string) {
 	now = m.advance(now)
 	switch {

@@ -16,7 +16,7 @@ type Fallback struct {
 	events   policy.Events
 }
 
-// Value answers with v. It panics on a bad setting.
+// Value answers with v. It panics on a bad setting, with all faults in one message.
 //
 // The pipeline's calls must return a T: holdfast.Do answers another type with a
 // ResultTypeError.
@@ -25,8 +25,9 @@ func Value[T any](v T, opts ...Option) *Fallback {
 }
 
 // Func answers with what f makes of the call's error, which is nil where a value was
-// called a failure. If f fails too, both errors are reachable in the result. It
-// panics if f is nil, and on a bad setting. No lock is held while f runs.
+// called a failure. If f fails too, both errors are reachable in the result. f must be
+// safe for concurrent use; no lock is held while it runs. Func panics if f is nil, and on
+// a bad setting.
 //
 // The pipeline's calls must return a T, as with [Value].
 func Func[T any](f func(ctx context.Context, err error) (T, error), opts ...Option) *Fallback {
@@ -54,7 +55,7 @@ func (f *Fallback) Wrap(next policy.Handler) policy.Handler {
 	}
 }
 
-// Name is the name that events and descriptions carry.
+// Name is the name that events, errors and descriptions carry.
 func (f *Fallback) Name() string { return f.settings.name }
 
 // Describe implements [policy.Describer].

@@ -10,10 +10,10 @@ import (
 const kind = "fallback"
 
 // An Option changes a setting of [Value] or [Func]. The last of two equal options
-// wins.
+// wins. Neither an option nor what it is given may be nil, nor a name empty.
 type Option interface{ apply(*settings) }
 
-// Name names the fallback in events and descriptions. Default: "fallback".
+// Name names the fallback in events, errors and descriptions. Default: "fallback".
 func Name(name string) Option {
 	return option(func(s *settings) { s.name = name })
 }

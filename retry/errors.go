@@ -43,7 +43,7 @@ type ExhaustedError struct {
 	Last error
 }
 
-// Error implements error.
+// Error names the retry and its numbers, and then says the cause and the last error.
 func (e *ExhaustedError) Error() string {
 	attempts := "attempts"
 	if e.Attempts == 1 {
@@ -59,7 +59,7 @@ func (e *ExhaustedError) Error() string {
 	return s
 }
 
-// Is tells errors.Is that e is [ErrExhausted].
+// Is reports true for [ErrExhausted].
 func (e *ExhaustedError) Is(target error) bool { return target == ErrExhausted }
 
 // Unwrap returns Last and Cause, as far as they are there.

@@ -19,7 +19,8 @@ const (
 )
 
 // An Option changes a setting of [New] or [Build]. The last of two equal options
-// wins; [Exponential], [Constant] and [Backoff] are equal.
+// wins; [Exponential], [Constant] and [Backoff] are equal. Neither an option
+// nor what it is given may be nil, nor a name empty.
 type Option interface{ apply(*settings) }
 
 // Name names the retry in events, errors and descriptions. Default: "retry".
@@ -45,7 +46,8 @@ func Exponential(base, max time.Duration) Option {
 	return option(func(s *settings) { s.strategy, s.base, s.max = exponential, base, max })
 }
 
-// Constant waits d each time. 0 means no wait and no timer. Range: at least 0.
+// Constant waits d each time; 0 is no wait, and no timer. Range: at least 0. Default:
+// [Exponential].
 func Constant(d time.Duration) Option {
 	return option(func(s *settings) { s.strategy, s.base, s.max = constant, d, d })
 }
@@ -55,6 +57,7 @@ func Constant(d time.Duration) Option {
 // waits are taken as they are, without [Jitter]; a negative one is none, and
 // backoff.Stop ends the call with [ErrStopped], as an ExponentialBackOff does after
 // its MaxElapsedTime. f must be safe for concurrent use, and must not return nil.
+// Default: [Exponential].
 func Backoff(f func() backoff.BackOff) Option {
 	return option(func(s *settings) {
 		s.strategy, s.backoff = custom, f
@@ -86,16 +89,17 @@ func If(c policy.Classifier) Option {
 	})
 }
 
-// MaxRetryAfter is the longest wait that the other side may ask for, by an error's
+// MaxRetryAfter obeys the wait that the other side may ask for, by an error's
 // RetryAfter method (see [policy.RetryAfter]) or as the call's Judge reports: the wait
-// is then the larger of that and the backoff's. A longer one ends the call with
-// [ErrRetryAfter]; 0 means any. Range: at least 0. Default: 1m.
+// is then the larger of that and the backoff's. One longer than d ends the call with
+// [ErrRetryAfter]; with 0, any does. Range: at least 0. Default: 1m.
 func MaxRetryAfter(d time.Duration) Option {
 	return option(func(s *settings) { s.maxRetryAfter = d })
 }
 
 // OnRetry has f called before each wait, on the call's goroutine and with its ctx,
-// with the attempt that failed. No lock is held. A panic of f reaches the caller.
+// with the attempt that failed. No lock is held. f must be safe for concurrent use; its
+// panic reaches the caller. Default: nobody is called.
 func OnRetry(f func(ctx context.Context, a Attempt)) Option {
 	return option(func(s *settings) {
 		s.onRetry = f
