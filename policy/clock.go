@@ -20,8 +20,8 @@ type Clock interface {
 // running.
 type Timer interface{ Stop() bool }
 
-// SystemClock is the machine's clock, and the default of every policy. One reading
-// of Elapsed costs some 25 ns.
+// SystemClock is the machine's clock, and the default of every policy that reads one. A
+// reading of Elapsed costs some 25 ns.
 var SystemClock Clock = systemClock{}
 
 // start is when the process started, and epoch the time before it since 2000, when

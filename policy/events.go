@@ -35,14 +35,14 @@ const (
 // apply are zero.
 type Event struct {
 	Kind     Kind
-	Time     time.Time
+	Time     time.Time     // by the policy's clock, for showing
 	Pipeline string        // where the event is a pipeline's own
 	Policy   string        // "breaker"
 	Name     string        // "payments"
 	Attempt  int           // 1-based
-	Outcome  Outcome       //
+	Outcome  Outcome       // of the call or attempt
 	Reason   string        // of a transition or refusal, for people
-	Err      error         //
+	Err      error         // of the call or attempt, or the refusal
 	Duration time.Duration // how long the call or attempt took
 	Delay    time.Duration // a wait that is about to begin, or the open period
 	From, To string        // states
@@ -101,7 +101,8 @@ type Observable interface {
 }
 
 // Events is an [Observable] to hold in a policy's field. The zero value is ready to
-// use; it must not be copied. While nobody listens, it costs one atomic load.
+// use. It is safe for concurrent use, and must not be copied. While nobody listens, it
+// costs one atomic load.
 type Events struct {
 	list atomic.Pointer[[]*subscription] // nil while nobody listens; never changed in place
 

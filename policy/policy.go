@@ -41,7 +41,7 @@ type Func func(next Handler) Handler
 func (f Func) Wrap(next Handler) Handler { return f(next) }
 
 // A Keeper is a [Call] whose value owns something after Invoke has returned, such
-// as the open body of a response.
+// as the open body of a response. Its methods must be safe for concurrent use.
 type Keeper interface {
 	Call
 	// Keep takes over release and runs it once, when value is done with. It may be
@@ -53,7 +53,8 @@ type Keeper interface {
 	Discard(value any)
 }
 
-// A Judge is a [Call] that knows what its outcomes mean, as an HTTP request does.
+// A Judge is a [Call] that knows what its outcomes mean, as an HTTP request does. Its
+// methods must be safe for concurrent use.
 type Judge interface {
 	Call
 	// Outcome serves policies that were given no [Classifier]. A zero Outcome is
