@@ -3,6 +3,7 @@ package holdfast
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
@@ -70,7 +71,7 @@ func Unchecked(policies ...policy.Policy) *Pipeline {
 // a pipeline allocates nothing on success, except for a timeout its context.
 //
 // The error is a *[ResultTypeError] if a policy, such as a fallback, answers with a
-// value that is no T.
+// value that is no T. Do panics if p is nil or zero.
 func Do[T any](ctx context.Context, p *Pipeline, fn func(ctx context.Context) (T, error)) (T, error) {
 	value, err := p.Invoke(ctx, valueCall[T](fn))
 	if typed, ok := value.(T); ok {
@@ -87,7 +88,8 @@ func Run(ctx context.Context, p *Pipeline, fn func(ctx context.Context) error) e
 }
 
 // Invoke runs a [policy.Call] of your own under p, such as one that is a
-// [policy.Keeper] or a [policy.Judge]. Functions are run by [Do] and [Run].
+// [policy.Keeper] or a [policy.Judge], on the terms of [Do]. Functions are run by Do and
+// [Run].
 func (p *Pipeline) Invoke(ctx context.Context, call policy.Call) (any, error) {
 	if p == nil || p.handler == nil {
 		panic("holdfast: a nil or zero Pipeline: make it with Compose or Layers")
@@ -105,7 +107,7 @@ func (p *Pipeline) Named(name string) *Pipeline {
 }
 
 // Wrap implements [policy.Policy]: p's policies around next. Calls through it emit no
-// call.done: that is told by the pipeline that was given to Do or Run.
+// call.done: that is told by the pipeline that [Do], [Run] or Invoke was called with.
 func (p *Pipeline) Wrap(next policy.Handler) policy.Handler { return wrapAll(p.policies, next) }
 
 // Policies returns p's policies from the call outward, those of nested pipelines in
@@ -162,7 +164,7 @@ func (p *Pipeline) Subscribe(o policy.Observer) (cancel func()) {
 // not of the call's type. Want and Got are Go types.
 type ResultTypeError struct{ Want, Got string }
 
-// Error implements error.
+// Error names both types.
 func (e *ResultTypeError) Error() string {
 	return fmt.Sprintf("holdfast: a policy answered with %s, want %s", e.Got, e.Want)
 }
@@ -287,7 +289,7 @@ func describe(p policy.Policy) policy.Description {
 // label shows p in a sentence or a picture.
 func label(p policy.Policy) string {
 	d := describe(p)
-	has := func(key string) bool { return !d.Param(key).Equal(policy.Description{}.Param(key)) }
+	has := func(key string) bool { return !d.Param(key).Equal(slog.Value{}) }
 	switch {
 	case d.Kind == kindTimeout && has("limit"), d.Kind == kindBulkhead && has("limit"):
 		return fmt.Sprintf("%s(%s)", d.Kind, d.Param("limit"))

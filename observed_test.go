@@ -34,7 +34,6 @@ func TestEvents(t *testing.T) {
 
 	// The outcome of a call whose caller has left, and of one that panics.
 	ctx, cancel := context.WithCancel(t.Context())
-	holdfast.Run(ctx, holdfast.Compose().Named("x"), func(context.Context) error { return nil })
 	plain := holdfast.Compose()
 	events = policytest.Record(plain)
 	holdfast.Run(ctx, plain, func(context.Context) error { cancel(); return ctx.Err() })
