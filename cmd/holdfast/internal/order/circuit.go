@@ -58,8 +58,7 @@ func (s *Service) circuit() Circuit {
 
 // history is an observer that remembers transitions.
 type history struct {
-	mu sync.Mutex // guards the field below
-
+	mu          sync.Mutex // guards the field below
 	transitions []Transition
 }
 

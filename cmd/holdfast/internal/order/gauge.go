@@ -4,8 +4,7 @@ import "sync"
 
 // A gauge counts what is going on at the same time, and remembers the most.
 type gauge struct {
-	mu sync.Mutex // guards the fields below
-
+	mu        sync.Mutex // guards the fields below
 	now, most int
 }
 

@@ -53,8 +53,7 @@ type Service struct {
 	closing chan struct{}
 	once    sync.Once
 
-	mu sync.Mutex // guards the fields below
-
+	mu         sync.Mutex // guards the fields below
 	mode       Mode
 	flakiness  flakiness
 	idempotent bool

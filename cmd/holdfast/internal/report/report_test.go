@@ -249,18 +249,38 @@ func TestWriteErrors(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
-	var out bytes.Buffer
-	p := ShowProgress(&out, "small", 10)
+	out := screen{want: "small", shown: make(chan struct{})}
+	p := ShowProgress(&out, out.want, 10)
 	var all sync.WaitGroup
 	for range 12 { // extra orders count, too
 		all.Go(p.Answered)
 	}
-	time.Sleep(150 * time.Millisecond) // one update
+	select {
+	case <-out.shown:
+	case <-time.After(10 * time.Second):
+	}
 	all.Wait()
 	p.Stop()
 	if got := out.String(); !strings.Contains(got, "small") {
 		t.Errorf("got %q, want the name", got)
 	}
+}
+
+// A screen tells when it shows what is wanted.
+type screen struct {
+	bytes.Buffer
+
+	want  string
+	once  sync.Once
+	shown chan struct{}
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	n, err := s.Buffer.Write(p)
+	if strings.Contains(s.String(), s.want) {
+		s.once.Do(func() { close(s.shown) })
+	}
+	return n, err
 }
 
 func TestNoProgress(*testing.T) {

@@ -29,8 +29,7 @@ type Bench struct {
 	start    time.Time
 	answered func() // called after each order
 
-	mu sync.Mutex // guards the field below
-
+	mu       sync.Mutex // guards the field below
 	measured Measured
 }
 

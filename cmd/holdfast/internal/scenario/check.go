@@ -15,7 +15,7 @@ type Check struct {
 	Name      string `json:"name"`
 	Measured  string `json:"measured"`
 	Expected  string `json:"expected,omitempty"`
-	Documents string `json:"documents,omitempty"` // what others report: see theirs
+	Documents string `json:"documents,omitempty"` // what the texts that the lab follows report: see theirs
 	OK        bool   `json:"ok"`
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/payment"
 )
 
-// exam is the documents' check of a service, and the check of that check.
+// exam is the check of a service in the texts that the lab follows, and the check of that
+// check.
 func exam() Scenario {
 	return Scenario{
 		Name:  "check",

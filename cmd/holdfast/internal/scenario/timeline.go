@@ -32,7 +32,7 @@ const (
 )
 
 // story is what each of the calls must show, what state the circuit must be in
-// after it, and when the documents' call was made.
+// after it, and when others made theirs.
 var story = []struct {
 	call, state string
 	documents   time.Duration
