@@ -160,7 +160,7 @@ func (p *Pipeline) Subscribe(o policy.Observer) (cancel func()) {
 	}
 }
 
-// ResultTypeError is the error of [Do] where a policy answered with a value that is
+// A ResultTypeError is the error of [Do] where a policy answered with a value that is
 // not of the call's type. Want and Got are Go types.
 type ResultTypeError struct{ Want, Got string }
 

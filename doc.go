@@ -17,6 +17,7 @@
 // refuses one that cannot work; [Pipeline.Advice] tells what is legal but unwise.
 //
 // Each policy is a package of its own: timeout, bulkhead, ratelimit, breaker, retry
-// and fallback. Package policy is the contract between them, for policies of your
-// own; package policytest helps to prove a composition in tests.
+// and fallback. Package holdfasthttp puts a pipeline under an http.Client or around an
+// http.Handler. Package policy is the contract between policies, for those of your own;
+// package policytest helps to prove a composition in tests.
 package holdfast

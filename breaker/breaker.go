@@ -71,8 +71,8 @@ type Stats struct {
 	Late                  uint64        // results that moved nothing: a transition had come before them
 }
 
-// New makes a closed breaker, named after the dependency. It panics on a bad setting, with
-// all faults in one message. Range: name not empty.
+// New makes a closed breaker. Its name, not empty, is the dependency's. It panics on a bad
+// setting, with all faults in one message.
 func New(name string, opts ...Option) *Breaker {
 	b, err := Build(name, opts...)
 	if err != nil {

@@ -28,7 +28,7 @@ func (e *CircuitOpenError) Error() string {
 	return fmt.Sprintf("breaker %q: circuit %s, retry in %s", e.Name, e.State, max(e.RetryIn.Round(time.Millisecond), time.Millisecond))
 }
 
-// Is reports true for [ErrOpen] and [policy.ErrRejected].
+// Is reports a match with [ErrOpen] and [policy.ErrRejected].
 func (e *CircuitOpenError) Is(target error) bool {
 	return target == ErrOpen || target == policy.ErrRejected
 }

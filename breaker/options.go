@@ -8,52 +8,50 @@ import (
 )
 
 // An Option changes a setting of [New] or [Build]. The last of two equal options wins.
-// Neither an option nor what it is given may be nil.
+// None may be nil, nor a func, classifier or clock that is given to one.
 type Option interface{ apply(*settings) }
 
-// ConsecutiveFailures opens the circuit after n failures in a row. Of several conditions,
-// the first to hold opens the circuit. Range: at least 1. Default, where no other
-// condition is given: 5.
+// ConsecutiveFailures opens the circuit after n ≥ 1 failures in a row. Of several
+// conditions, the first to hold opens the circuit. Default: 5, where no other condition is
+// given.
 func ConsecutiveFailures(n int) Option {
 	return option(func(s *settings) { s.consecutive, s.consecutiveSet = n, true })
 }
 
 // FailureRate opens the circuit when the share of failures in the window is at least
-// rate, and the window holds [MinimumCalls]. The share is
-// float64(failures)/float64(calls). Range: 0 < rate ≤ 1. Default: no such condition.
+// rate, 0 < rate ≤ 1, and the window holds [MinimumCalls]. The share is
+// float64(failures)/float64(calls). Default: no such condition.
 func FailureRate(rate float64, over Window) Option {
 	return option(func(s *settings) { s.failureRate = &rateSettings{rate: rate, over: over} })
 }
 
-// Failures opens the circuit when the window holds n failures, at whatever volume. Range:
-// at least 1, and at most the size of a [Last] window. Default: no such condition.
+// Failures opens the circuit when the window holds n ≥ 1 failures, at whatever volume; n is
+// at most the size of a [Last] window. Default: no such condition.
 func Failures(n int, over Window) Option {
 	return option(func(s *settings) { s.failures = &failuresSettings{n: n, over: over} })
 }
 
-// SlowCalls opens the circuit when the share of calls that took longer than slowerThan is
-// at least rate, and the window holds [MinimumCalls]. Failures are slow calls too if they
-// took as long, and so is a call whose caller left after that time. A trial that is slow
-// has failed. Range: slowerThan greater than 0, 0 < rate ≤ 1. Default: no such condition.
+// SlowCalls opens the circuit when the share of calls that took longer than slowerThan > 0
+// is at least rate, 0 < rate ≤ 1, and the window holds [MinimumCalls]. Failures are slow
+// calls too if they took as long, and so is a call whose caller left after that time. A
+// trial that is slow has failed. Default: no such condition.
 func SlowCalls(slowerThan time.Duration, rate float64, over Window) Option {
 	return option(func(s *settings) { s.slowCalls = &slowSettings{slowerThan, rateSettings{rate: rate, over: over}} })
 }
 
-// SlowIsFailure has a success that took longer than slowerThan recorded as a failure.
-// Range: greater than 0. Default: how long a success took does not matter.
+// SlowIsFailure has a success that took longer than slowerThan > 0 recorded as a failure.
+// Default: how long a success took does not matter.
 func SlowIsFailure(slowerThan time.Duration) Option {
 	return option(func(s *settings) { s.slowIsFailure, s.slowIsFailureSet = slowerThan, true })
 }
 
-// MinimumCalls is how many calls a window must hold before its rate can open the circuit.
-// Range: at least 1, and at most the size of a [Last] window. Default: that size for Last,
-// 10 for [Within].
+// MinimumCalls has a window hold n ≥ 1 calls before its rate can open the circuit; n is at
+// most the size of a [Last] window. Default: that size for Last, 10 for [Within].
 func MinimumCalls(n int) Option {
 	return option(func(s *settings) { s.minimum, s.minimumSet = n, true })
 }
 
-// OpenFor keeps the circuit open for d before it admits trials. Range: greater than 0.
-// Default: 30s.
+// OpenFor keeps the circuit open for d > 0 before it admits trials. Default: 30s.
 func OpenFor(d time.Duration) Option {
 	return option(func(s *settings) {
 		s.opening = openingSettings{setting: fmt.Sprintf("OpenFor(%s)", d), fixed: true, period: constantly(d)}
@@ -78,9 +76,8 @@ func OpenForFunc(f func(openings int) time.Duration) Option {
 	})
 }
 
-// OpenBackoff keeps the circuit open for base, then 2·base, 4·base and so on up to max
-// while trials fail; after a close it is base again. Range: 0 < base ≤ max. Default:
-// [OpenFor].
+// OpenBackoff keeps the circuit open for base, then 2·base, 4·base and so on up to max,
+// 0 < base ≤ max, while trials fail; after a close it is base again. Default: [OpenFor].
 func OpenBackoff(base, max time.Duration) Option {
 	return option(func(s *settings) {
 		s.opening = openingSettings{setting: fmt.Sprintf("OpenBackoff(%s, %s)", base, max), period: doubling(base, max)}
@@ -91,20 +88,20 @@ func OpenBackoff(base, max time.Duration) Option {
 }
 
 // Trials sets how many trials a half-open circuit admits at once, and how many successes
-// close it. Range: both at least 1. Default: 1, 1.
+// close it; both ≥ 1. Default: 1, 1.
 func Trials(concurrent, successes int) Option {
 	return option(func(s *settings) { s.concurrent, s.successes = concurrent, successes })
 }
 
-// TolerateTrialFailures is how many trials may fail before the circuit opens again. Range:
-// at least 0. Default: 0, the first that fails opens it.
+// TolerateTrialFailures lets n ≥ 0 trials fail before the next failure opens the circuit
+// again. Default: 0, the first that fails opens it.
 func TolerateTrialFailures(n int) Option {
 	return option(func(s *settings) { s.tolerated = n })
 }
 
-// TrialTimeout has a trial that still runs after d count as failed, so that one that hangs
-// keeps others out for no longer. Range: greater than 0. Default: what [OpenFor] says, 30s
-// where the open period is another option's.
+// TrialTimeout has a trial that still runs after d > 0 count as failed, so that one that
+// hangs keeps others out for no longer. Default: what [OpenFor] says, 30s where the open
+// period is another option's.
 func TrialTimeout(d time.Duration) Option {
 	return option(func(s *settings) { s.trialTimeout, s.trialTimeoutSet = d, true })
 }
@@ -142,7 +139,7 @@ func OnStateChange(f func(Transition)) Option {
 	})
 }
 
-// Clock is where the time comes from. Default: [policy.SystemClock].
+// Clock gives the breaker the time. Default: [policy.SystemClock].
 func Clock(c policy.Clock) Option {
 	return option(func(s *settings) {
 		s.clock = c
@@ -167,11 +164,10 @@ const (
 	withinTime
 )
 
-// Last is a window over the last calls; it takes a byte for each. Range: 1 to 16 777 216.
+// Last is a window over the last calls, 1 to 16 777 216; it takes a byte for each.
 func Last(calls int) Window { return Window{of: lastCalls, calls: calls} }
 
-// Within is a window over the time d, in 10 buckets that expire one at a time. Range: at
-// least 10ns.
+// Within is a window over the time d ≥ 10ns, in 10 buckets that expire one at a time.
 func Within(d time.Duration) Window { return Window{of: withinTime, span: d} }
 
 // String returns "Last(10)" or "Within(1m0s)".

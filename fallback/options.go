@@ -9,11 +9,12 @@ import (
 
 const kind = "fallback"
 
-// An Option changes a setting of [Value] or [Func]. The last of two equal options
-// wins. Neither an option nor what it is given may be nil, nor a name empty.
+// An Option changes a setting of [Value] or [Func]. The last of two equal options wins.
+// None may be nil, nor a classifier that is given to one.
 type Option interface{ apply(*settings) }
 
-// Name names the fallback in events, errors and descriptions. Default: "fallback".
+// Name names the fallback in events, errors and descriptions; not empty. Default:
+// "fallback".
 func Name(name string) Option {
 	return option(func(s *settings) { s.name = name })
 }

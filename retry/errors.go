@@ -59,7 +59,7 @@ func (e *ExhaustedError) Error() string {
 	return s
 }
 
-// Is reports true for [ErrExhausted].
+// Is reports a match with [ErrExhausted].
 func (e *ExhaustedError) Is(target error) bool { return target == ErrExhausted }
 
 // Unwrap returns Last and Cause, as far as they are there.

@@ -18,36 +18,34 @@ const (
 	unlimited = time.Duration(math.MaxInt64)
 )
 
-// An Option changes a setting of [New] or [Build]. The last of two equal options
-// wins; [Exponential], [Constant] and [Backoff] are equal. Neither an option
-// nor what it is given may be nil, nor a name empty.
+// An Option changes a setting of [New] or [Build]. The last of two equal options wins;
+// [Exponential], [Constant] and [Backoff] are equal. None may be nil, nor a func,
+// classifier or clock that is given to one.
 type Option interface{ apply(*settings) }
 
-// Name names the retry in events, errors and descriptions. Default: "retry".
+// Name names the retry in events, errors and descriptions; not empty. Default: "retry".
 func Name(name string) Option {
 	return option(func(s *settings) { s.name = name })
 }
 
-// Attempts allows n attempts in all, the first included. 1 never repeats. Range: at
-// least 1. Default: 3.
+// Attempts allows n ≥ 1 attempts in all, the first included; 1 never repeats. Default: 3.
 func Attempts(n int) Option {
 	return option(func(s *settings) { s.attempts = n })
 }
 
-// MaxElapsed begins no wait that would end later than d after the call began. It does
-// not interrupt an attempt: a timeout does. Range: greater than 0. Default: no limit.
+// MaxElapsed begins no wait that would end later than d > 0 after the call began. It does
+// not interrupt an attempt: a timeout does. Default: no limit.
 func MaxElapsed(d time.Duration) Option {
 	return option(func(s *settings) { s.maxElapsed = d })
 }
 
-// Exponential waits base, and twice as long each further time, up to max; [Jitter]
-// shortens that. Range: 0 < base ≤ max. Default: 100ms, 10s.
+// Exponential waits base, and twice as long each further time, up to max, 0 < base ≤ max;
+// [Jitter] shortens that. Default: 100ms, 10s.
 func Exponential(base, max time.Duration) Option {
 	return option(func(s *settings) { s.strategy, s.base, s.max = exponential, base, max })
 }
 
-// Constant waits d each time; 0 is no wait, and no timer. Range: at least 0. Default:
-// [Exponential].
+// Constant waits d ≥ 0 each time; 0 is no wait, and no timer. Default: [Exponential].
 func Constant(d time.Duration) Option {
 	return option(func(s *settings) { s.strategy, s.base, s.max = constant, d, d })
 }
@@ -91,8 +89,8 @@ func If(c policy.Classifier) Option {
 
 // MaxRetryAfter obeys the wait that the other side may ask for, by an error's
 // RetryAfter method (see [policy.RetryAfter]) or as the call's Judge reports: the wait
-// is then the larger of that and the backoff's. One longer than d ends the call with
-// [ErrRetryAfter]; with 0, any does. Range: at least 0. Default: 1m.
+// is then the larger of that and the backoff's. One longer than d ≥ 0 ends the call with
+// [ErrRetryAfter]; with 0, any does. Default: 1m.
 func MaxRetryAfter(d time.Duration) Option {
 	return option(func(s *settings) { s.maxRetryAfter = d })
 }
@@ -109,7 +107,7 @@ func OnRetry(f func(ctx context.Context, a Attempt)) Option {
 	})
 }
 
-// Clock is where the time comes from. Default: [policy.SystemClock].
+// Clock gives the retry the time. Default: [policy.SystemClock].
 func Clock(c policy.Clock) Option {
 	return option(func(s *settings) {
 		s.clock = c

@@ -8,7 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// JitterKind is how waits are spread, so that callers that failed together do not come
+// A JitterKind is how waits are spread, so that callers that failed together do not come
 // back together. It applies below the cap, so that the cap is spread too.
 type JitterKind uint8
 
