@@ -20,10 +20,7 @@ func floors() Case {
 		Title: "Floors",
 		About: "What the cheapest things cost on this machine, each around the same call, beside a pipeline without policies.",
 		Implementations: []Implementation{
-			ours("holdfast, empty pipeline", "", func(*Setup) Loop {
-				p := holdfast.Compose()
-				return do(p)
-			}),
+			ours("holdfast, empty pipeline", "", func(*Setup) Loop { return do(holdfast.Compose()) }),
 			bareCall(),
 			floor("+ one atomic add", "", func(*Setup) Loop {
 				var word atomic.Int64

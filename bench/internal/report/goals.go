@@ -43,16 +43,24 @@ var (
 	counters = []string{"failsafe-go, permits", "failsafe-go, Get"}
 )
 
+// On what the time goes, for several goals each.
+const (
+	spentBreaker  = "the pipeline's frames are half of it; then the deferred settlement that a panic or Goexit must not escape, and asking whether the call judges itself, as an HTTP request does"
+	spentWindow   = "the peer's permits are taken and given back by hand, around no function: nothing settles there if the call panics. The pipeline is a quarter of ours, the window's lock another"
+	spentLimiter  = "one reading of the clock is three fifths, as with the peers; the pipeline around it is the difference"
+	spentBulkhead = "the semaphore itself is two fifths; the pipeline and the settlement the rest, and the count of those inside, without which a queue's places are given out wrongly"
+)
+
 var goals = []goal{
 	{
 		text: "consecutive breaker: at most 5 × one packed word", ours: ref{"breaker-consecutive", "holdfast"},
 		against: in("breaker-consecutive", "one packed word"), atMost: 5,
-		spent: "the pipeline's frames are half of it; then the deferred settlement that a panic or Goexit must not escape, and asking whether the call judges itself, as an HTTP request does",
+		spent: spentBreaker,
 	},
 	{
 		text: "consecutive breaker: a tenth of gobreaker", ours: ref{"breaker-consecutive", "holdfast"},
 		against: in("breaker-consecutive", "gobreaker"), atMost: 0.1,
-		spent: "as above",
+		spent: spentBreaker,
 	},
 	{
 		text: "consecutive breaker: cheaper at two processors than at one", ours: ref{"breaker-consecutive", "holdfast"},
@@ -61,12 +69,12 @@ var goals = []goal{
 	{
 		text: "count window: cheaper than every peer's", ours: ref{"breaker-count", "holdfast"},
 		against: in("breaker-count", counters...), atMost: 1,
-		spent: "the peer's permits are taken and given back by hand, around no function: nothing settles there if the call panics. The pipeline is a quarter of ours, the window's lock another",
+		spent: spentWindow,
 	},
 	{
 		text: "count window: cheaper than every peer's", ours: ref{"breaker-count", "holdfast"},
 		mode: measure.Two, against: in("breaker-count", counters...), atMost: 1,
-		spent: "the peer's permits are taken and given back by hand, around no function: nothing settles there if the call panics. The pipeline is a quarter of ours, the window's lock another",
+		spent: spentWindow,
 	},
 	{
 		text: "time window: half of gobreaker's rolling one", ours: ref{"breaker-time", "holdfast"},
@@ -87,12 +95,12 @@ var goals = []goal{
 	{
 		text: "bulkhead: at most 1.25 × a bare x/sync semaphore", ours: ref{"bulkhead", "holdfast"},
 		against: in("bulkhead", "x/sync semaphore"), atMost: 1.25,
-		spent: "the semaphore itself is two fifths; the pipeline and the settlement the rest, and the count of those inside, without which a queue's places are given out wrongly",
+		spent: spentBulkhead,
 	},
 	{
 		text: "bulkhead with a queue: at most 1.25 × a bare x/sync semaphore", ours: ref{"bulkhead-queue", "holdfast"},
 		against: in("bulkhead-queue", "x/sync semaphore"), atMost: 1.25,
-		spent: "as above",
+		spent: spentBulkhead,
 	},
 	{
 		text: "rate limiter by hand: at most the cheapest peer", ours: ref{"ratelimit", "holdfast, by hand"},
@@ -105,12 +113,12 @@ var goals = []goal{
 	{
 		text: "rate limiter in a pipeline: at most the cheapest peer", ours: ref{"ratelimit", "holdfast, in a pipeline"},
 		against: in("ratelimit", limiters...), atMost: 1,
-		spent: "one reading of the clock is three fifths, as with the peers; the pipeline around it is the difference",
+		spent: spentLimiter,
 	},
 	{
 		text: "rate limiter in a pipeline: at most the cheapest peer", ours: ref{"ratelimit", "holdfast, in a pipeline"},
 		mode: measure.Two, against: in("ratelimit", limiters...), atMost: 1,
-		spent: "one reading of the clock is three fifths, as with the peers; the pipeline around it is the difference",
+		spent: spentLimiter,
 	},
 	{
 		text: "retry on success: at most fortify's", ours: ref{"retry-success", "holdfast"},

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,18 +74,24 @@ func (r Report) writeGoals(p *page) {
 	writeSpent(p, verdicts)
 }
 
-// writeSpent tells on what the time of missed goals goes.
+// writeSpent tells on what the time of missed goals goes, once for all that say the same.
 func writeSpent(p *page, verdicts []Verdict) {
-	told := map[string]bool{}
+	var reasons []string
+	missed := map[string][]string{} // goals by reason
 	for _, v := range verdicts {
-		if v.Met || v.Spent == "" || told[v.Goal] {
+		if v.Met || v.Spent == "" || slices.Contains(missed[v.Spent], v.Goal) {
 			continue
 		}
-		if len(told) == 0 {
-			p.line("\nOn what the time goes where a goal is missed, by CPU profile:\n")
+		if missed[v.Spent] == nil {
+			reasons = append(reasons, v.Spent)
 		}
-		told[v.Goal] = true
-		p.line("- %s: %s.", v.Goal, v.Spent)
+		missed[v.Spent] = append(missed[v.Spent], v.Goal)
+	}
+	if len(reasons) > 0 {
+		p.line("\nOn what the time goes where a goal is missed, by CPU profile:\n")
+	}
+	for _, reason := range reasons {
+		p.line("- %s: %s.", strings.Join(missed[reason], "; "), reason)
 	}
 }
 
