@@ -171,17 +171,18 @@ func TestCauseOfTheCallersEnd(t *testing.T) {
 }
 
 func TestBodyTimeout(t *testing.T) {
+	const limit = 200 * time.Millisecond // longer than a busy machine stalls
 	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {
 			server, base := serve(t, protocol, slow)
 			slots := bulkhead.New(1)
 			client := &http.Client{Transport: holdfasthttp.NewTransport(base, holdfast.Compose(slots),
-				holdfasthttp.BodyTimeout(30*time.Millisecond))}
+				holdfasthttp.BodyTimeout(limit))}
 			resp := do(t, client, http.MethodGet, server.URL+"/body", nil)
 			got, err := io.ReadAll(resp.Body)
 			late, ok := errors.AsType[*holdfasthttp.BodyTimeoutError](err)
 			if string(got) != "begin" || !ok || !errors.Is(err, holdfasthttp.ErrBodyTimeout) ||
-				!errors.Is(err, context.DeadlineExceeded) || !late.Timeout() || late.Limit != 30*time.Millisecond {
+				!errors.Is(err, context.DeadlineExceeded) || !late.Timeout() || late.Limit != limit {
 				t.Errorf("read %q, %v", got, err)
 			}
 			if n := slots.Stats().InFlight; n != 0 {
@@ -197,14 +198,14 @@ func TestBodyTimeout(t *testing.T) {
 				http.NewResponseController(w).Flush()
 			}
 		})
-		client := &http.Client{Transport: holdfasthttp.NewTransport(base, holdfast.Compose(), holdfasthttp.BodyTimeout(100*time.Millisecond))}
+		client := &http.Client{Transport: holdfasthttp.NewTransport(base, holdfast.Compose(), holdfasthttp.BodyTimeout(limit))}
 		resp := do(t, client, http.MethodGet, server.URL, nil)
 		defer resp.Body.Close()
 		for range 3 {
 			if _, err := io.ReadFull(resp.Body, make([]byte, 5)); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(150 * time.Millisecond)
+			time.Sleep(limit + limit/4)
 		}
 		if _, err := resp.Body.Read(make([]byte, 5)); err != io.EOF {
 			t.Errorf("%v, want EOF", err)
