@@ -32,6 +32,7 @@ func TestHouse(t *testing.T) {
 		{"links", linkFaults},
 		{"skeleton of the policies' pages", skeletonFaults},
 		{"paths of a machine", pathFaults},
+		{"rows of behaviour", rowFaults},
 	}
 	for _, tt := range gates {
 		t.Run(tt.name, func(t *testing.T) {
@@ -85,6 +86,10 @@ func TestHouseGatesCanFail(t *testing.T) {
 		{"sections", skeletonFaults, fstest.MapFS{"docs/retry.md": file("# Retry\n## Errors\n")}, "docs/retry.md: its headings"},
 		{"home", pathFaults, page("see /"+"home/me/x", nil), "README.md:1: holds the path"},
 		{"temporary", pathFaults, page("`/"+"tmp/x`", nil), "README.md:1: holds the path"},
+		{"row without a test", rowFaults, rows("1. A\n2. B\n", "BEHAVIOUR 1: a"), "docs/behaviour.md: no test names row 2"},
+		{"rows out of order", rowFaults, rows("2. A\n", "BEHAVIOUR 2"), "row 2 stands in place 1"},
+		{"no rows", rowFaults, rows("", ""), "has no rows"},
+		{"rows named together", rowFaults, rows("1. A\n   b\n2. B\n3. C\n", "BEHAVIOUR 1, 2, and BEHAVIOUR 2 and 3"), ""},
 		{"address", pathFaults, page("https://example.org/"+"home/x", nil), ""},
 	}
 	for _, tt := range tests {
@@ -112,6 +117,10 @@ func page(text string, test *fstest.MapFile) fstest.MapFS {
 		tree["x_test.go"] = test
 	}
 	return tree
+}
+
+func rows(page, cites string) fstest.MapFS {
+	return fstest.MapFS{"docs/behaviour.md": file(page), "x_test.go": file("// " + cites)}
 }
 
 // roomFaults tells which policy packages lack a file that all of them have, so that
