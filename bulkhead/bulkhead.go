@@ -34,10 +34,10 @@ type Bulkhead struct {
 
 // Stats is a snapshot of a [Bulkhead].
 type Stats struct {
-	Limit    int
-	InFlight int // slots taken
-	Queued   int // calls that wait
-	MaxQueue int
+	Limit    int    // slots there are
+	InFlight int    // slots taken
+	Queued   int    // calls that wait
+	MaxQueue int    // calls that may wait
 	Rejected uint64 // calls refused with a FullError so far
 }
 
