@@ -70,7 +70,7 @@ func ExamplePipeline_Describe() {
 
 	holdfast.Run(context.Background(), pipeline, func(context.Context) error { return errDown })
 	// Output:
-	// level=INFO msg=pipeline pipeline.kind=pipeline pipeline.name=checkout pipeline.layers.1.kind=retry pipeline.layers.1.name=retry pipeline.layers.1.attempts=2 pipeline.layers.1.backoff=constant pipeline.layers.1.base=0s pipeline.layers.1.max=0s pipeline.layers.1.jitter=none pipeline.layers.1.max_retry_after=1m0s pipeline.layers.2.kind=timeout pipeline.layers.2.name=timeout pipeline.layers.2.limit=1s pipeline.layers.2.abandon=false
+	// level=INFO msg=pipeline pipeline.kind=pipeline pipeline.name=checkout pipeline.layers.1.kind=retry pipeline.layers.1.name=retry pipeline.layers.1.attempts=2 pipeline.layers.1.backoff=constant pipeline.layers.1.base=0s pipeline.layers.1.max=0s pipeline.layers.1.jitter=none pipeline.layers.1.max_retry_after=1m0s pipeline.layers.1.classifier=false pipeline.layers.2.kind=timeout pipeline.layers.2.name=timeout pipeline.layers.2.limit=1s pipeline.layers.2.abandon=false
 	// level=WARN msg=trouble event.kind=retry.scheduled event.policy=retry event.name=retry event.attempt=1 event.outcome=failure event.err=down
 }
 

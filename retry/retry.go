@@ -75,10 +75,7 @@ func (r *Retry) Describe() policy.Description {
 	if s.maxElapsed != unlimited {
 		params = append(params, slog.Duration("max_elapsed", s.maxElapsed))
 	}
-	params = append(params, slog.Duration("max_retry_after", s.maxRetryAfter))
-	if s.classify != nil {
-		params = append(params, slog.Bool("classifier", true))
-	}
+	params = append(params, slog.Duration("max_retry_after", s.maxRetryAfter), slog.Bool("classifier", s.classify != nil))
 	return policy.Description{Kind: kind, Name: s.name, Params: params}
 }
 
