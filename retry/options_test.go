@@ -127,7 +127,7 @@ func TestDescribe(t *testing.T) {
 		opts []retry.Option
 		want string
 	}{
-		{nil, "attempts=3 backoff=exponential base=100ms max=10s jitter=full max_retry_after=1m0s"},
+		{nil, "attempts=3 backoff=exponential base=100ms max=10s jitter=full max_retry_after=1m0s classifier=false"},
 		{
 			[]retry.Option{retry.Constant(time.Second), retry.MaxElapsed(time.Hour), retry.Attempts(5)},
 			"attempts=5 backoff=constant base=1s max=1s jitter=none max_elapsed=1h0m0s max_retry_after=1m0s classifier=false",

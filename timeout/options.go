@@ -81,7 +81,7 @@ func build(limit time.Duration, opts []Option) (*Timeout, error) {
 	faults := fault.For(kind, s.name)
 	faults.Nil(s.nils)
 	faults.Check(s.name != "", "must not be empty", "Name(%q)", s.name)
-	faults.Check(s.limit > 0, "must be above 0", "New(%v)", s.limit)
+	faults.Check(s.limit > 0, "must be greater than 0", "New(%v)", s.limit)
 	if err := faults.Err(); err != nil {
 		return nil, err
 	}

@@ -308,13 +308,13 @@ func TestBadSettings(t *testing.T) {
 		opts  []timeout.Option
 		want  string
 	}{
-		{"limit", 0, nil, `timeout "timeout": New(0s): must be above 0`},
-		{"negative limit beside LimitFunc", -1, []timeout.Option{limit(1)}, `timeout "timeout": New(-1ns): must be above 0`},
+		{"limit", 0, nil, `timeout "timeout": New(0s): must be greater than 0`},
+		{"negative limit beside LimitFunc", -1, []timeout.Option{limit(1)}, `timeout "timeout": New(-1ns): must be greater than 0`},
 		{"nil option", 1, []timeout.Option{nil}, `timeout "timeout": Option(nil): must not be nil`},
 		{
 			"all faults at once", 0,
 			[]timeout.Option{timeout.Name(""), timeout.Clock(nil), timeout.LimitFunc(nil)},
-			`timeout "": Clock(nil): must not be nil; LimitFunc(nil): must not be nil; Name(""): must not be empty; New(0s): must be above 0`,
+			`timeout "": Clock(nil): must not be nil; LimitFunc(nil): must not be nil; Name(""): must not be empty; New(0s): must be greater than 0`,
 		},
 	}
 	for _, tt := range tests {
